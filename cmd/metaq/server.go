@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/metaqio/metaq/internal/daemon"
+)
+
+// serverFlags are the settings that have a flag of their own; all others are given with --set.
+var serverFlags = []string{
+	"data", "bind", "allow-anonymous", "nameserver-port", "broker-port", "vip-port", "grpc-port", "http-port", "cluster", "shard",
+	"durability", "sync-interval", "advertise", "nameservers", "ready-file", "log-level",
+}
+
+// settingsFlags are the flags of every command that reads a server's configuration.
+type settingsFlags struct {
+	files []string
+	set   []string
+	flags *pflag.FlagSet
+}
+
+func addSettingsFlags(cmd *cobra.Command) *settingsFlags {
+	f := &settingsFlags{flags: cmd.Flags()}
+	f.flags.StringArrayVar(&f.files, "config", nil, "`FILE`: YAML, or RocketMQ's broker.conf or namesrv.conf; may be given more than once")
+	f.flags.StringArrayVar(&f.set, "set", nil, "any setting, as `NAME=VALUE`; may be given more than once")
+	for _, name := range serverFlags {
+		t, ok := daemon.Lookup(name)
+		if !ok {
+			panic("flag without a setting: " + name)
+		}
+		help := t.Help
+		if t.Unit != "" {
+			help += " (" + t.Unit + ")"
+		}
+		f.flags.String(name, t.Default, help)
+		if t.Kind() == "bool" {
+			f.flags.Lookup(name).NoOptDefVal = "true"
+		}
+	}
+	return f
+}
+
+// load reads the configuration from all sources.
+func (f *settingsFlags) load() (daemon.Settings, daemon.Report, error) {
+	given := map[string]string{}
+	for _, name := range serverFlags {
+		if flag := f.flags.Lookup(name); flag.Changed {
+			given[name] = flag.Value.String()
+		}
+	}
+	return daemon.Load(daemon.Sources{Files: f.files, Environ: os.Environ(), Flags: given, Assignments: f.set})
+}
+
+func newServer() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "server",
+		GroupID: groupServe,
+		Short:   "Run name server and broker",
+		Long: "Runs name server, broker and HTTP in one process, in the foreground.\n\n" +
+			"Settings come from defaults, --config files, METAQ_… environment variables and flags; a later source wins.\n" +
+			"SIGTERM and SIGINT stop it within 10 s, a second one at once; SIGHUP reads the configuration again.",
+		Example: "  metaq server --data ./data\n  metaq server --config broker.conf --durability async\n" +
+			"  metaq server --set max-message-bytes=1MiB --set retention-time=7d",
+		Args: arguments(cobra.NoArgs),
+	}
+	flags := addSettingsFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		settings, report, err := flags.load()
+		if err != nil {
+			return err
+		}
+		level := new(slog.LevelVar)
+		level.Set(settings.LogLevel)
+		log := daemon.NewLogger(cmd.ErrOrStderr(), level)
+		for _, note := range report.Notes {
+			log.Info("RocketMQ key", "note", note)
+		}
+		reload := daemon.NewReload(settings, flags.load, log)
+		reload.Subscribe(func(s daemon.Settings) { level.Set(s.LogLevel) })
+		ctx, stop := daemon.Signals(context.WithoutCancel(cmd.Context()), daemon.SignalOptions{Reload: reload.Do, Log: log})
+		defer stop()
+		if limit, err := daemon.LimitMemory(); err != nil {
+			log.Warn("memory limit not set", "error", err)
+		} else if limit > 0 {
+			log.Debug("memory limit", "bytes", limit)
+		}
+		return runServer(ctx, settings, reload, log)
+	}
+	return cmd
+}
