@@ -2,10 +2,14 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/metaqio/metaq/internal/daemon"
 )
 
 // Headings of `metaq help`.
@@ -27,7 +31,7 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w; see %s --help", err, cmd.CommandPath())
+		return usagef("%w%s; see %s --help", err, flagHint(cmd, err), cmd.CommandPath())
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddGroup(&cobra.Group{ID: groupServe, Title: "Serve:"}, &cobra.Group{ID: groupCheck, Title: "Look and check:"})
@@ -60,5 +64,21 @@ func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 			return usagef("%w; see %s --help", err, cmd.CommandPath())
 		}
 		return nil
+	}
+}
+
+// flagHint names what an unknown flag may have been meant to be.
+func flagHint(cmd *cobra.Command, err error) string {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok || cmd.Flags().Lookup("set") == nil {
+		return ""
+	}
+	switch near := daemon.Nearest(unknown.GetSpecifiedName()); {
+	case near == "":
+		return ""
+	case cmd.Flags().Lookup(near) != nil:
+		return ", did you mean --" + near + "?"
+	default:
+		return ", did you mean --set " + near + "=…?"
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -26,23 +27,37 @@ type settingsFlags struct {
 
 func addSettingsFlags(cmd *cobra.Command) *settingsFlags {
 	f := &settingsFlags{flags: cmd.Flags()}
-	f.flags.StringArrayVar(&f.files, "config", nil, "`FILE`: YAML, or RocketMQ's broker.conf or namesrv.conf; may be given more than once")
+	f.flags.StringArrayVar(&f.files, "config", nil, "configuration in a `FILE`: YAML, or RocketMQ's broker.conf or namesrv.conf; may be given more than once")
 	f.flags.StringArrayVar(&f.set, "set", nil, "any setting, as `NAME=VALUE`; may be given more than once")
 	for _, name := range serverFlags {
 		t, ok := daemon.Lookup(name)
 		if !ok {
 			panic("flag without a setting: " + name)
 		}
-		help := t.Help
-		if t.Unit != "" {
-			help += " (" + t.Unit + ")"
-		}
-		f.flags.String(name, t.Default, help)
+		flag := f.flags.VarPF(&textFlag{value: t.Default, kind: t.Kind()}, name, "", flagHelp(t))
 		if t.Kind() == "bool" {
-			f.flags.Lookup(name).NoOptDefVal = "true"
+			flag.NoOptDefVal = "true"
 		}
 	}
 	return f
+}
+
+// A textFlag keeps what was given as it is: daemon.Load checks it, together with all other sources.
+type textFlag struct{ value, kind string }
+
+// String, Set and Type implement pflag.Value.
+func (f *textFlag) String() string     { return f.value }
+func (f *textFlag) Set(v string) error { f.value = v; return nil }
+func (f *textFlag) Type() string       { return strings.ToUpper(f.kind) }
+
+// flagHelp is the first sentence of a setting's help and its values; docs/operations.md has the rest.
+func flagHelp(t daemon.Setting) string {
+	help, _, _ := strings.Cut(t.Help, ". ")
+	help = strings.TrimSuffix(help, ".")
+	if t.Unit != "" {
+		help += " (" + t.Unit + ")"
+	}
+	return strings.ReplaceAll(help, "`", "'")
 }
 
 // load reads the configuration from all sources.

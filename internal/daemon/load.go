@@ -56,10 +56,8 @@ func Load(src Sources) (Settings, Report, error) {
 
 	s := l.settings()
 	report := Report{Origins: l.origins, Notes: l.notes}
-	if len(l.problems) == 0 {
-		s.derive()
-		l.problems = s.Validate()
-	}
+	s.derive()
+	l.problems = append(l.problems, s.Validate()...)
 	if len(l.problems) > 0 {
 		return Settings{}, report, &ProblemsError{Problems: l.problems}
 	}
@@ -85,11 +83,13 @@ func (l *loader) problem(origin, format string, args ...any) {
 	l.problems = append(l.problems, origin+": "+fmt.Sprintf(format, args...))
 }
 
-// settings converts the text of all layers together.
+// settings converts the text of all layers together. A value that is wrong is reported and replaced by its default, so that the rules
+// between settings can be checked all the same.
 func (l *loader) settings() (s Settings) {
 	for _, t := range Table {
 		if err := t.set(&s, l.values.String(t.Name)); err != nil {
 			l.problem(l.origins[t.Name], "%v", err)
+			_ = t.set(&s, t.Default) // Defaults checks that this works
 		}
 	}
 	return s
@@ -141,7 +141,7 @@ func (l *loader) resolve(key, value string, namesrv bool, origin string) (settin
 		f, known = other, true
 	}
 	if !known {
-		if near := nearest(key); near != "" {
+		if near := Nearest(key); near != "" {
 			l.problem(origin, "there is no setting %q; did you mean %q?", key, near)
 		} else {
 			l.problem(origin, "there is no setting %q; docs/operations.md lists them all", key)

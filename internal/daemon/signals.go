@@ -64,7 +64,7 @@ func (o SignalOptions) loop(ch <-chan os.Signal, done <-chan struct{}, cancel co
 		case <-done:
 			return
 		case <-limit:
-			o.Log.Error("stopping took too long, ending now", "limit", o.Grace)
+			o.Log.Error("stopping took too long, ending now", "limit", o.Grace.String())
 			o.Exit(1)
 			return
 		case sig := <-ch:
@@ -79,7 +79,7 @@ func (o SignalOptions) loop(ch <-chan os.Signal, done <-chan struct{}, cancel co
 				return
 			default:
 				stopping = true
-				o.Log.Info("stopping", "signal", sig.String(), "limit", o.Grace)
+				o.Log.Info("stopping", "signal", sig.String(), "limit", o.Grace.String())
 				timer := time.NewTimer(o.Grace)
 				defer timer.Stop()
 				limit = timer.C

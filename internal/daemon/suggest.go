@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// nearest returns the known name that is most like a wrong one, or "" when nothing is like it.
-func nearest(wrong string) string {
+// Nearest returns the known name of a setting, ours or RocketMQ's, that is most like a wrong one, or "" when nothing is like it.
+func Nearest(wrong string) string {
 	best, bestDistance := "", 1<<30
 	for _, known := range slices.Concat(slices.Sorted(maps.Keys(byName)), slices.Sorted(maps.Keys(foreignKeys))) {
 		if d := distance(plain(wrong), plain(known)); d < bestDistance {

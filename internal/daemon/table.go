@@ -82,7 +82,7 @@ var Table = []Setting{
 
 	{
 		Name: "durability", Group: "Log", Default: "sync", Unit: "`sync` or `async`", RocketMQ: []string{"flushDiskType"},
-		Help:    "`sync`: an acknowledged message is on the disk. `async`: it is in the page cache, and on the disk within `sync-interval`.",
+		Help:    "What an acknowledgement means. `sync`: the message is on the disk. `async`: it is in the page cache, and on the disk within `sync-interval`.",
 		binding: choice(func(s *Settings) *Durability { return &s.Durability }, DurabilitySync, DurabilityAsync),
 	}, {
 		Name: "sync-interval", Group: "Log", Default: "200ms", RocketMQ: []string{"flushIntervalCommitLog"},
@@ -163,7 +163,7 @@ var Table = []Setting{
 		Help:    "Connections of all ports together; further ones are closed at once.",
 		binding: integer(func(s *Settings) *int { return &s.MaxConnections }, 1, 10_000_000),
 	}, {
-		Name: "idle-timeout", Group: "Limits", Default: "120s", RocketMQ: []string{"serverChannelMaxIdleTimeSeconds"},
+		Name: "idle-timeout", Group: "Limits", Default: "2m", RocketMQ: []string{"serverChannelMaxIdleTimeSeconds"},
 		Help:    "Silence after which a connection is closed.",
 		binding: duration(func(s *Settings) *time.Duration { return &s.IdleTimeout }, time.Second, 24*time.Hour),
 	}, {
