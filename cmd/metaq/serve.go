@@ -20,7 +20,7 @@ func runServer(ctx context.Context, s daemon.Settings, _ *daemon.Reload, log *sl
 		return err
 	}
 	defer func() { err = errors.Join(err, data.Close()) }()
-	log.Info("metaq "+version, startAttrs(data, listeners)...)
+	log.Info("metaq", startAttrs(data, listeners)...)
 
 	removeReady, err := daemon.WriteReady(s.ReadyFile, listeners.Addresses())
 	if err != nil {
@@ -34,7 +34,7 @@ func runServer(ctx context.Context, s daemon.Settings, _ *daemon.Reload, log *sl
 
 // startAttrs are the attributes of the first line: where the data is and who listens where.
 func startAttrs(data *daemon.DataDir, listeners daemon.ListenerSet) []any {
-	attrs := []any{"data", data.Path, "node", data.Node.ID}
+	attrs := []any{"version", version, "data", data.Path, "node", data.Node.ID}
 	for _, ln := range listeners {
 		attrs = append(attrs, ln.Name, ln.Addr().String())
 	}

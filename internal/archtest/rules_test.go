@@ -15,7 +15,7 @@ func house(lines ...string) (pkgs []pkg) {
 		if strings.HasSuffix(rel, "/gen") || strings.HasPrefix(rel, "cmd/") {
 			p.Name = "main"
 		}
-		for _, imp := range strings.Fields(imports) {
+		for imp := range strings.FieldsSeq(imports) {
 			if !strings.Contains(imp, ".") {
 				imp = module + "/" + imp
 			}

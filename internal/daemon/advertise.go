@@ -125,7 +125,7 @@ func (l DelayLevels) String() string {
 func delayLevels(field func(*Settings) *DelayLevels) binding {
 	return bind("delays", field, func(v string) (levels DelayLevels, err error) {
 		unit := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour}
-		for _, part := range strings.Fields(v) {
+		for part := range strings.FieldsSeq(v) {
 			n, err := strconv.Atoi(part[:len(part)-1])
 			u, ok := unit[part[len(part)-1]]
 			if err != nil || !ok || n < 1 || n > 1_000_000 {
