@@ -1,0 +1,92 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/metaqio/metaq/internal/entry"
+	"github.com/metaqio/metaq/message"
+)
+
+// runRetention gives up old segments and watches the disk, until ctx ends.
+func (b *Broker) runRetention(ctx context.Context) error {
+	b.watchDisk()
+	tick := time.NewTicker(b.conf.Load().RetentionPeriod)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		use := b.watchDisk()
+		if before, why := b.expired(use); before > 0 {
+			if err := b.do(ctx, &entry.DropLog{Before: before, Reason: why}); err != nil {
+				b.log.Warn("old segments cannot be given up", "error", err)
+				continue
+			}
+			if err := b.trim(); err != nil {
+				b.log.Error("queues cannot be trimmed", "error", err)
+			}
+			b.shard.CheckpointNow()
+		}
+	}
+}
+
+// watchDisk refuses sends while the disk is fuller than it may be, and returns the share in use.
+func (b *Broker) watchDisk() float64 {
+	c := b.conf.Load()
+	use := b.shard.DiskUse()
+	if use <= c.DiskStopUse {
+		if b.refusing.Swap(nil) != nil {
+			b.log.Info("sends are accepted again", "disk use", use)
+		}
+		return use
+	}
+	why := &Error{Unavailable, fmt.Sprintf("the disk of the broker is %.1f %% full, sends are refused above %.1f %% (diskSpaceWarningLevelRatio, disk-stop-use)", use*100, c.DiskStopUse*100)}
+	if b.refusing.Swap(why) == nil {
+		b.log.Warn("sends are refused: the disk is full", "disk use", use, "limit", c.DiskStopUse)
+	}
+	return use
+}
+
+// expired says up to where retention gives the log up, and why.
+func (b *Broker) expired(use float64) (before message.Position, why string) {
+	c := b.conf.Load()
+	segments := b.shard.Log().Segments()
+	var total int64
+	for _, s := range segments {
+		total += s.Size
+	}
+	oldest := b.now() - c.RetentionTime.Milliseconds()
+	for i := range max(len(segments)-1, 0) { // the newest stays
+		s := segments[i]
+		switch {
+		case c.RetentionTime > 0 && s.LastTime < oldest:
+			why = "older than retention-time"
+		case c.RetentionBytes > 0 && total > c.RetentionBytes:
+			why = "more than retention-bytes"
+		case use > c.DiskMaxUse && i == 0:
+			why = "disk fuller than disk-max-use"
+		default:
+			return before, why
+		}
+		total -= s.Size
+		before = segments[i+1].Start
+	}
+	return before, why
+}
+
+// trim finds the smallest offsets of all queues again.
+func (b *Broker) trim() error {
+	b.shard.RLock()
+	bounds := b.queues.Bounds()
+	b.shard.RUnlock()
+	for _, q := range bounds {
+		if err := q.Trim(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

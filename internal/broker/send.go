@@ -1,0 +1,318 @@
+package broker
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"strconv"
+
+	"github.com/metaqio/metaq/internal/shard"
+	"github.com/metaqio/metaq/internal/view/queue"
+	"github.com/metaqio/metaq/message"
+)
+
+// SendRequest is a message, or a batch of messages, to be stored. The slices are not kept.
+type SendRequest struct {
+	Topic         []byte
+	DefaultTopic  []byte // template when the topic has to be made
+	DefaultQueues int32
+	QueueID       int32 // negative: any
+	SysFlag, Flag int32
+	BornTime      int64 // ms
+	BornHost      netip.AddrPort
+	StoreHost     netip.AddrPort // the address that clients are told
+	Reconsumed    int32
+	// MaxReconsume overrides the group's limit when the message goes to a retry topic; negative: it does not.
+	MaxReconsume int32
+	Batch        bool   // Body holds several messages (SEND_BATCH)
+	Properties   []byte // "name\1value\2…"
+	Body         []byte
+
+	dead     bool // it goes to a dead-letter topic instead
+	internal bool // the broker itself sends it: limits for clients do not count
+	arrived  bool // its delay is over
+}
+
+// Sent says where a request's messages are in the pass's batch.
+type Sent struct {
+	First, Count int   // of Batch.Msgs
+	QueueID      int32 // that the client is told
+	// KeyAt and KeyLen say where in Batch.Records the unique key is; of a batch of messages, none is.
+	KeyAt, KeyLen int32
+}
+
+// Send puts messages into the pass's batch. They are stored once the batch is done.
+func (p *Pass) Send(r *SendRequest) (Sent, error) {
+	if why := p.b.refusing.Load(); why != nil && !r.internal {
+		return Sent{}, why
+	}
+	d, err := p.destination(r)
+	if err != nil {
+		return Sent{}, err
+	}
+	queueID, err := p.chooseQueue(r, d)
+	if err != nil {
+		return Sent{}, err
+	}
+	if len(r.Body) > p.conf.MaxMessageBytes && !r.internal {
+		return Sent{}, refuse(MessageIllegal, "the message body has %d bytes, the limit is %d (maxMessageSize, max-message-bytes)", len(r.Body), p.conf.MaxMessageBytes)
+	}
+	if r.SysFlag&message.FlagCompressionMask > message.FlagCompressionZLIB {
+		return Sent{}, refuse(MessageIllegal, "unknown compression type %d in sysFlag, known are 0 to 3", r.SysFlag&message.FlagCompressionMask>>8)
+	}
+	if r.Batch {
+		return p.sendBatch(r, d, queueID)
+	}
+	return p.sendOne(r, d, queueID)
+}
+
+// destination finds the topic that a message is for, after what has to be checked first.
+func (p *Pass) destination(r *SendRequest) (*destination, error) {
+	d := p.find(r.Topic)
+	if d == nil {
+		return nil, p.unknownTopic(r)
+	}
+	if d.topic.Name[0] == '%' || message.SendForbidden(d.topic.Name) {
+		return p.oddDestination(r, d)
+	}
+	if p.conf.Permission&permWrite == 0 && d.topic.Order {
+		return nil, refuse(NoPermission, "the broker[%s] sending message is forbidden", p.conf.Name)
+	}
+	return d, nil
+}
+
+const (
+	permWrite = 2
+	permRead  = 4
+)
+
+// unknownTopic says what to do about a topic that is not there.
+func (p *Pass) unknownTopic(r *SendRequest) error {
+	name := string(r.Topic)
+	if err := message.ValidTopic(name); err != nil {
+		return &Error{InvalidName, err.Error()}
+	}
+	if message.SendForbidden(name) {
+		return refuse(TopicForbidden, "Sending message to topic[%s] is forbidden.", name)
+	}
+	return ErrCold // it may be made
+}
+
+// oddDestination is destination for topics with a meaning of their own.
+func (p *Pass) oddDestination(r *SendRequest, d *destination) (*destination, error) {
+	if message.SendForbidden(d.topic.Name) {
+		return nil, refuse(TopicForbidden, "Sending message to topic[%s] is forbidden.", d.topic.Name)
+	}
+	name, ok := message.GroupOfRetryTopic(d.topic.Name)
+	if !ok || r.internal {
+		return d, nil
+	}
+	if r.Batch {
+		return nil, refuse(MessageIllegal, "a batch cannot be sent to the retry topic %s", d.topic.Name)
+	}
+	g := p.b.groups.Get([]byte(name))
+	if g == nil {
+		return nil, refuse(GroupNotFound, "subscription group not exist, %s", name)
+	}
+	limit := g.RetryMaxTimes
+	if r.MaxReconsume >= 0 {
+		limit = r.MaxReconsume
+	}
+	if r.Reconsumed > limit || p.b.locks.held(name) {
+		dead := p.find([]byte(message.DLQTopic(name)))
+		if dead == nil {
+			return nil, ErrCold
+		}
+		r.QueueID, r.dead = 0, true
+		return dead, nil
+	}
+	return d, nil
+}
+
+func (p *Pass) chooseQueue(r *SendRequest, d *destination) (int32, error) {
+	n := max(d.topic.WriteQueues, d.topic.ReadQueues)
+	if r.QueueID >= n {
+		return 0, refuse(InvalidQueue, "request queueId[%d] is illegal, topic %s has %d queues", r.QueueID, d.topic.Name, n)
+	}
+	if r.QueueID >= 0 {
+		return r.QueueID, nil
+	}
+	if d.topic.WriteQueues <= 0 {
+		return 0, refuse(InvalidQueue, "topic %s has no queue to write to", d.topic.Name)
+	}
+	return rand.Int32N(d.topic.WriteQueues), nil
+}
+
+func (p *Pass) sendOne(r *SendRequest, d *destination, queueID int32) (Sent, error) {
+	if len(r.Properties) > message.MaxProperties {
+		return Sent{}, propertiesTooLarge(len(r.Properties))
+	}
+	info := scan(r.Properties)
+	if info.half && !r.internal && (r.Reconsumed == 0 || info.delay == 0) {
+		return Sent{}, refuse(NoPermission, "the broker[%s] sending transaction message is forbidden", p.conf.Name)
+	}
+	if info.timed() && !r.dead && !r.arrived {
+		return p.sendTimed(r, d, queueID, &info)
+	}
+	return p.add(r, d, queueID, &info, parking{})
+}
+
+func propertiesTooLarge(n int) error {
+	return refuse(MessageIllegal, "the properties have %d bytes, the limit is %d", n, message.MaxProperties)
+}
+
+// add encodes one message into the batch.
+func (p *Pass) add(r *SendRequest, d *destination, queueID int32, info *scanned, park parking) (Sent, error) {
+	rec := message.Record{
+		Topic: d.name, Body: r.Body, QueueID: queueID, Flag: r.Flag, SysFlag: p.sysFlag(r, d), ReconsumeTimes: r.Reconsumed,
+		BornTime: r.BornTime, BornHost: r.BornHost, StoreHost: r.StoreHost,
+	}
+	target := d
+	if park.on() {
+		target = park.in
+		rec.Topic, rec.QueueID = target.name, park.queue
+	}
+	if int(rec.QueueID) >= len(target.queues.Queues) {
+		return Sent{}, refuse(InvalidQueue, "request queueId[%d] is illegal, topic %s has %d queues", rec.QueueID, target.name, len(target.queues.Queues))
+	}
+	b := p.batch
+	start := len(b.Records)
+	dst := message.BeginRecord(b.Records, &rec)
+	props := len(dst)
+	dst, keyAt, keyLen := p.appendProperties(dst, r.Properties, info, r.dead)
+	tag := info.tagHash(dst[props:])
+	if park.on() {
+		dst = message.AppendPropertyAt(dst, props, message.PropertyRealTopic, d.topic.Name)
+		dst = message.AppendPropertyAt(dst, props, message.PropertyRealQueueID, strconv.Itoa(int(queueID)))
+		dst = message.AppendPropertyAt(dst, props, message.PropertyTimerOutMs, strconv.FormatInt(park.due, 10))
+		tag = park.due
+	}
+	dst, err := message.EndRecord(dst, start, props)
+	if err != nil {
+		return Sent{}, propertiesTooLarge(len(dst) - props)
+	}
+	b.Records = dst
+	b.Msgs = append(b.Msgs, shard.Msg{
+		Target: target.queues.Queues[rec.QueueID], Start: int32(start), Size: int32(len(dst) - start), Tag: tag,
+		TimeAt: int32(message.StoreTimeAt(dst[start:])), Watched: park.on(),
+	})
+	return Sent{First: len(b.Msgs) - 1, Count: 1, QueueID: queueID, KeyAt: int32(keyAt), KeyLen: int32(keyLen)}, nil
+}
+
+// sysFlag keeps what the producer may say and adds what the broker knows.
+func (p *Pass) sysFlag(r *SendRequest, d *destination) int32 {
+	f := r.SysFlag &^ (message.FlagTransactionMask | message.FlagNeedUnwrap | message.FlagInnerBatch | message.FlagMultiTags)
+	if d.topic.MultiTag {
+		f |= message.FlagMultiTags
+	}
+	return f
+}
+
+// appendProperties appends the producer's properties and the broker's own, and
+// says where the unique key is.
+func (p *Pass) appendProperties(dst, props []byte, info *scanned, dead bool) (out []byte, keyAt, keyLen int) {
+	at := len(dst)
+	switch {
+	case dead:
+		dst = message.AppendWithout(dst, props, message.PropertyDelayLevel)
+		dst = message.AppendPropertyAt(dst, at, message.PropertyDelayLevel, "-1")
+		*info = scan(dst[at:])
+	case info.receipt:
+		dst = message.AppendWithout(dst, props, message.PropertyPopReceipt)
+		*info = scan(dst[at:])
+	default:
+		dst = append(dst, props...)
+	}
+	keyAt, keyLen = at+info.keyAt, info.keyLen
+	if keyLen == 0 {
+		if len(dst) > at && dst[len(dst)-1] != 2 {
+			dst = append(dst, 2)
+		}
+		dst = append(dst, message.PropertyUniqueKey+"\x01"...)
+		keyAt = len(dst)
+		dst = message.AppendUniqueKey(dst)
+		keyLen = len(dst) - keyAt
+		dst = append(dst, 2)
+	}
+	own := p.b.ownProperties.Load()
+	if info.own {
+		return p.appendMissing(dst, at), keyAt, keyLen
+	}
+	if len(dst) > at && dst[len(dst)-1] != 2 {
+		dst = append(dst, 2)
+	}
+	return append(dst, *own...), keyAt, keyLen
+}
+
+// appendMissing adds those of the broker's own properties that a message does not have yet.
+func (p *Pass) appendMissing(dst []byte, at int) []byte {
+	for name, value := range message.Properties(*p.b.ownProperties.Load()) {
+		if _, ok := message.Property(dst[at:], string(name)); !ok {
+			dst = message.AppendPropertyAt(dst, at, string(name), string(value))
+		}
+	}
+	return dst
+}
+
+// sendBatch encodes the members of a batch; all of them or none.
+func (p *Pass) sendBatch(r *SendRequest, d *destination, queueID int32) (Sent, error) {
+	if len(d.name) > message.MaxTopic {
+		return Sent{}, refuse(MessageIllegal, "a batch cannot be sent to topic %s: its name has %d bytes, the limit for batches is %d", d.topic.Name, len(d.name), message.MaxTopic)
+	}
+	if int(queueID) >= len(d.queues.Queues) {
+		return Sent{}, refuse(InvalidQueue, "request queueId[%d] is illegal, topic %s has %d queues", queueID, d.topic.Name, len(d.queues.Queues))
+	}
+	b := p.batch
+	msgs, records := len(b.Msgs), len(b.Records)
+	rec := message.Record{
+		Topic: d.name, QueueID: queueID, SysFlag: p.sysFlag(r, d), ReconsumeTimes: r.Reconsumed,
+		BornTime: r.BornTime, BornHost: r.BornHost, StoreHost: r.StoreHost,
+	}
+	err := p.addMembers(r, &rec, d.queues.Queues[queueID])
+	if err != nil || len(b.Msgs) == msgs {
+		b.Msgs, b.Records = b.Msgs[:msgs], b.Records[:records]
+		if err == nil {
+			err = refuse(MessageIllegal, "the batch has no message in it")
+		}
+		return Sent{}, err
+	}
+	return Sent{First: msgs, Count: len(b.Msgs) - msgs, QueueID: queueID}, nil
+}
+
+func (p *Pass) addMembers(r *SendRequest, rec *message.Record, q *queue.Queue) error {
+	b := p.batch
+	members := message.NewBatchReader(r.Body)
+	for {
+		flag, body, props, ok := members.Next()
+		if !ok {
+			break
+		}
+		if members.Len() > message.MaxBatch {
+			return refuse(MessageIllegal, "the batch has more than %d messages", message.MaxBatch)
+		}
+		rec.Flag, rec.Body = flag, body
+		info := scan(props)
+		start := len(b.Records)
+		dst := message.BeginRecord(b.Records, rec)
+		at := len(dst)
+		dst = append(dst, props...)
+		if info.keyLen == 0 {
+			if len(props) > 0 && dst[len(dst)-1] != 2 {
+				dst = append(dst, 2)
+			}
+			dst = append(dst, message.PropertyUniqueKey+"\x01"...)
+			dst = append(message.AppendUniqueKey(dst), 2)
+		}
+		dst, err := message.EndRecord(dst, start, at)
+		if err != nil {
+			return refuse(MessageIllegal, "message %d of the batch: the properties have %d bytes, the limit is %d", members.Len(), len(props), message.MaxProperties)
+		}
+		b.Records = dst
+		b.Msgs = append(b.Msgs, shard.Msg{
+			Target: q, Start: int32(start), Size: int32(len(dst) - start), Tag: info.tagHash(props), TimeAt: int32(message.StoreTimeAt(dst[start:])),
+		})
+	}
+	if err := members.Err(); err != nil {
+		return &Error{MessageIllegal, "message " + strconv.Itoa(members.Len()+1) + " of the batch: " + err.Error()}
+	}
+	return nil
+}

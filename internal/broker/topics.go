@@ -1,0 +1,151 @@
+package broker
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/metaqio/metaq/internal/entry"
+	"github.com/metaqio/metaq/message"
+)
+
+// Topic finds a topic's configuration.
+func (b *Broker) Topic(name string) (entry.Topic, bool) {
+	b.shard.RLock()
+	defer b.shard.RUnlock()
+	t := b.topics.Get([]byte(name))
+	if t == nil {
+		return entry.Topic{}, false
+	}
+	return t.Topic, true
+}
+
+// Topics lists all topics by name, with the table's version (changes, ms of the last one).
+func (b *Broker) Topics() (list []entry.Topic, counter, changed int64) {
+	b.shard.RLock()
+	defer b.shard.RUnlock()
+	for name := range b.topics.Names() {
+		list = append(list, b.topics.Get([]byte(name)).Topic)
+	}
+	slices.SortFunc(list, func(x, y entry.Topic) int { return strings.Compare(x.Name, y.Name) })
+	v := b.topics.Version()
+	return list, v.Counter, v.Time
+}
+
+// maxQueues bounds the queues of a topic.
+const maxQueues = 1 << 16
+
+// PutTopic creates or changes a topic by order of actor.
+func (b *Broker) PutTopic(ctx context.Context, t entry.Topic, actor string) error {
+	if err := message.ValidTopic(t.Name); err != nil {
+		return &Error{InvalidParameter, err.Error()}
+	}
+	if message.IsSystemTopic(t.Name) || b.isOwnTopic(t.Name) {
+		return refuse(InvalidParameter, "The topic[%s] is conflict with system topic.", t.Name)
+	}
+	if t.ReadQueues < 0 || t.WriteQueues < 0 || t.ReadQueues > maxQueues || t.WriteQueues > maxQueues {
+		return refuse(InvalidParameter, "topic %s: %d read and %d write queues, 0 to %d are possible", t.Name, t.ReadQueues, t.WriteQueues, maxQueues)
+	}
+	if t.Perm < 0 || t.Perm > 7 {
+		return refuse(InvalidParameter, "topic %s: permission %d, 0 to 7 are possible", t.Name, t.Perm)
+	}
+	old, ok := b.Topic(t.Name)
+	attributes, err := changeAttributes(old.Attributes, t.Attributes, !ok)
+	if err != nil {
+		return err
+	}
+	t.Attributes = attributes
+	if ok && old.Equal(&t) {
+		return nil
+	}
+	if err := b.do(ctx, &entry.PutTopic{Topic: t, Actor: actor}); err != nil {
+		return err
+	}
+	b.topicsChanged()
+	return nil
+}
+
+// isOwnTopic says whether the broker itself depends on the topic as it is.
+func (b *Broker) isOwnTopic(name string) bool {
+	c := b.conf.Load()
+	return name == c.Cluster || name == c.Name || name == message.ReplyTopic(c.Cluster)
+}
+
+func (b *Broker) topicsChanged() {
+	if f := b.onTopics.Load(); f != nil {
+		(*f)()
+	}
+}
+
+// DeleteTopic removes a topic, its queues, its offsets and the pop retry topics of its groups.
+func (b *Broker) DeleteTopic(ctx context.Context, name, actor string) error {
+	if err := message.ValidTopic(name); err != nil {
+		return &Error{InvalidParameter, err.Error()}
+	}
+	if message.IsSystemTopic(name) || b.isOwnTopic(name) {
+		return refuse(InvalidParameter, "The topic[%s] is conflict with system topic.", name)
+	}
+	commands := []entry.Command{&entry.DeleteTopic{Name: name, Actor: actor}}
+	b.shard.RLock()
+	for _, group := range b.offsets.GroupsOf(name) {
+		for _, retry := range []string{message.PopRetryTopic(group, name), message.PopRetryTopicV2(group, name)} {
+			if b.topics.Get([]byte(retry)) != nil {
+				commands = append(commands, &entry.DeleteTopic{Name: retry, Actor: actor})
+			}
+		}
+	}
+	b.shard.RUnlock()
+	if err := b.do(ctx, commands...); err != nil {
+		return err
+	}
+	b.topicsChanged()
+	return nil
+}
+
+// ensureDestination makes the topic that a message is sent to, if it may be made.
+func (b *Broker) ensureDestination(ctx context.Context, r *SendRequest) error {
+	name := string(r.Topic)
+	if group, ok := message.GroupOfRetryTopic(name); ok {
+		if err := b.ensureRetry(ctx, group, name); err != nil {
+			return err
+		}
+		return b.ensureTopic(ctx, entry.Topic{Name: message.DLQTopic(group), ReadQueues: 1, WriteQueues: 1, Perm: permReadWrite})
+	}
+	if _, ok := b.Topic(name); ok {
+		return nil
+	}
+	notThere := refuse(TopicNotFound, "topic[%s] not exist, apply first please!", name)
+	template, ok := b.Topic(string(r.DefaultTopic))
+	if !ok || template.Perm&1 == 0 || template.Name == message.TopicAutoCreate && !b.conf.Load().AutoCreateTopics {
+		return notThere
+	}
+	queues := max(min(r.DefaultQueues, template.WriteQueues), 0)
+	b.log.Info("topic created by a send", "topic", name, "queues", queues, "client", r.BornHost.String())
+	return b.ensureTopic(ctx, entry.Topic{
+		Name: name, ReadQueues: queues, WriteQueues: queues, Perm: template.Perm &^ 1, MultiTag: template.MultiTag,
+	})
+}
+
+func (b *Broker) ensureRetry(ctx context.Context, group, name string) error {
+	if _, ok := b.Topic(name); ok {
+		return nil
+	}
+	if _, ok := b.Group(group); !ok {
+		if err := b.EnsureGroups(ctx, []string{group}); err != nil {
+			return err
+		}
+	}
+	return b.ensureTopic(ctx, entry.Topic{Name: name, ReadQueues: 1, WriteQueues: 1, Perm: permReadWrite})
+}
+
+// ensureTopic makes a topic unless it is there.
+func (b *Broker) ensureTopic(ctx context.Context, t entry.Topic) error {
+	if _, ok := b.Topic(t.Name); ok {
+		return nil
+	}
+	if err := b.do(ctx, &entry.PutTopic{Topic: t}); err != nil {
+		return err
+	}
+	b.topicsChanged()
+	return nil
+}
