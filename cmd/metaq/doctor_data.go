@@ -19,7 +19,7 @@ import (
 func checkConfiguration(f *findings, flags *settingsFlags) daemon.Settings {
 	s, report, err := flags.load()
 	for _, note := range report.Notes {
-		f.ok("RocketMQ key", note)
+		f.ok("configuration", note)
 	}
 	if problems, ok := errors.AsType[*daemon.ProblemsError](err); ok {
 		for _, p := range problems.Problems {

@@ -93,7 +93,7 @@ func newServer() *cobra.Command {
 		level.Set(settings.LogLevel)
 		log := daemon.NewLogger(cmd.ErrOrStderr(), level)
 		for _, note := range report.Notes {
-			log.Info("RocketMQ key", "note", note)
+			log.Info("configuration", "note", note)
 		}
 		reload := daemon.NewReload(settings, flags.load, log)
 		reload.Subscribe(func(s daemon.Settings) { level.Set(s.LogLevel) })

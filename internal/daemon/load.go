@@ -20,7 +20,7 @@ type Sources struct {
 // A Report tells how settings came about.
 type Report struct {
 	Origins map[string]string // setting -> "broker.conf: maxMessageSize", "METAQ_BIND", "--set"; defaults are not in it
-	Notes   []string          // RocketMQ keys that are not needed, with the reason
+	Notes   []string          // what was read and sets nothing: RocketMQ keys that are not needed, variables that are no settings
 }
 
 // A ProblemsError lists everything that is wrong with a configuration.

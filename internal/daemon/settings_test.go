@@ -181,6 +181,9 @@ func TestUnknownNamesAreRefusedWithTheNearest(t *testing.T) {
 	require.ErrorContains(t, err, "lists them all")
 	_, _, err = Load(Sources{Environ: []string{"METAQ_BROKER_PROT=1"}})
 	require.ErrorContains(t, err, `METAQ_BROKER_PROT: there is no setting "broker-prot"; did you mean "broker-port"?`)
+	_, report, err := Load(Sources{Environ: []string{"METAQ_ARGS=--x", "METAQ_START=y", "METAQ=/bin/metaq"}})
+	require.NoError(t, err, "variables of tools are no settings")
+	require.Equal(t, []string{"METAQ_ARGS: is no setting, and was left alone", "METAQ_START: is no setting, and was left alone"}, report.Notes)
 }
 
 func TestKubernetesServiceLinksAreNoSettings(t *testing.T) {

@@ -120,7 +120,8 @@ func envSetting(variable string) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(variable, EnvPrefix)), "_", "-")
 }
 
-// environment adds METAQ_… variables. Names that are no setting are refused, since a typo would go unnoticed otherwise.
+// environment adds METAQ_… variables. A name that is nearly that of a setting is refused, since a typo would go unnoticed otherwise;
+// one that is like none belongs to a script or a tool (METAQ_ARGS, say), and is only named.
 func (l *loader) environment(environ []string) {
 	pairs := map[string]string{}
 	for _, e := range environ {
@@ -128,7 +129,12 @@ func (l *loader) environment(environ []string) {
 		if !strings.HasPrefix(variable, EnvPrefix) || isServiceLink(variable, value) {
 			continue
 		}
-		pairs[envSetting(variable)] = value
+		name := envSetting(variable)
+		if _, ours := byName[name]; !ours && Nearest(name) == "" {
+			l.notes = append(l.notes, variable+": is no setting, and was left alone")
+			continue
+		}
+		pairs[name] = value
 	}
 	l.source(pairs, false, func(key string) string {
 		return EnvPrefix + strings.ToUpper(strings.ReplaceAll(key, "-", "_"))
