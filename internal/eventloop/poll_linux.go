@@ -107,9 +107,8 @@ func (p *Poll) Wake() {
 	if fd < 0 {
 		return
 	}
-	one := [8]byte{7: 1} // the counter's value is never read, only that it changed
-	// EAGAIN means that the counter is full of wake-ups nobody has seen: as good as one more.
-	syscall.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&one[0])), uintptr(len(one)))
+	one := uint64(1) // the counter's value is never read, only that it changes: it lasts for 2^64 wake-ups
+	syscall.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&one)), unsafe.Sizeof(one))
 }
 
 // take translates n raw events and drops the wake-up, whose only meaning is that Block returned.

@@ -1,12 +1,15 @@
 package remoting
 
-import "math/bits"
+import (
+	"math/bits"
+	"sync"
+)
 
-// Buffers of unfinished frames have a power of two as their size, from 512 bytes on.
+// Buffers of unfinished frames have a power of two as their size, from 512 bytes on. So many bytes of each size are kept.
 const (
 	minBufferBits = 9
 	maxBufferBits = 18 // larger ones are left to the garbage collector
-	keepPerClass  = 32
+	keepPerClass  = 1 << 20
 )
 
 // Answer buffers that are kept: so many bytes of them, none larger than half of that.
@@ -17,10 +20,14 @@ const (
 
 // buffers are a driver's free byte slices. They belong to the driver.
 type buffers struct {
-	classes [maxBufferBits + 1][][]byte
+	single  bool // the driver has one connection: nothing is kept here
+	classes [maxBufferBits - minBufferBits + 1][][]byte
 	outs    [][]byte // the newest last: it is the one whose memory is hot
 	outSize int
 }
+
+// outBuffers are the answer buffers of all drivers with a single connection.
+var outBuffers = sync.Pool{New: func() any { return new(make([]byte, 0, firstOut)) }}
 
 // get returns an empty slice with room for at least n bytes.
 func (p *buffers) get(n int) []byte {
@@ -28,43 +35,52 @@ func (p *buffers) get(n int) []byte {
 	if class > maxBufferBits {
 		return make([]byte, 0, n)
 	}
-	free := p.classes[class]
+	free := p.classes[class-minBufferBits]
 	if len(free) == 0 {
 		return make([]byte, 0, 1<<class)
 	}
 	b := free[len(free)-1]
 	free[len(free)-1] = nil
-	p.classes[class] = free[:len(free)-1]
+	p.classes[class-minBufferBits] = free[:len(free)-1]
 	return b
 }
 
 // put takes back a slice of get.
 func (p *buffers) put(b []byte) {
 	class := bits.Len(uint(cap(b))) - 1
-	if class < minBufferBits || class > maxBufferBits || len(p.classes[class]) >= keepPerClass {
+	if p.single || class < minBufferBits || class > maxBufferBits {
 		return
 	}
-	p.classes[class] = append(p.classes[class], b[:0])
+	free := &p.classes[class-minBufferBits]
+	if len(*free)<<class < keepPerClass {
+		*free = append(*free, b[:0])
+	}
 }
 
 // getOut returns an empty slice to append answers to.
 func (p *buffers) getOut() []byte {
-	if len(p.outs) == 0 {
+	switch last := len(p.outs) - 1; {
+	case p.single:
+		return (*outBuffers.Get().(*[]byte))[:0]
+	case last < 0:
 		return make([]byte, 0, firstOut)
+	default:
+		b := p.outs[last]
+		p.outs[last] = nil
+		p.outs = p.outs[:last]
+		p.outSize -= cap(b)
+		return b
 	}
-	last := len(p.outs) - 1
-	b := p.outs[last]
-	p.outs[last] = nil
-	p.outs = p.outs[:last]
-	p.outSize -= cap(b)
-	return b
 }
 
 // putOut takes back a slice of getOut, however it has grown.
 func (p *buffers) putOut(b []byte) {
-	if cap(b) == 0 || cap(b) > keepOut/2 || p.outSize+cap(b) > keepOut {
-		return
+	switch {
+	case cap(b) == 0 || cap(b) > keepOut/2:
+	case p.single:
+		outBuffers.Put(&b)
+	case p.outSize+cap(b) <= keepOut:
+		p.outs = append(p.outs, b[:0])
+		p.outSize += cap(b)
 	}
-	p.outs = append(p.outs, b[:0])
-	p.outSize += cap(b)
 }

@@ -34,7 +34,7 @@ type routine struct {
 func (srv *Server) serveRoutine(conn net.Conn, prefix []byte, ln *listener, secure bool) {
 	r := &routine{conn: conn, kick: make(chan struct{}, 1)}
 	r.core.init(srv, r)
-	r.secure = secure
+	r.secure, r.bufs.single = secure, true
 	r.box.wake = func() { go r.mail() }
 	r.worker = srv.opts.NewWorker(r)
 	r.s = newSession(conn, ln)
@@ -194,9 +194,13 @@ func (r *routine) send(s *Session) {
 		if s.queued == 0 {
 			s.sentAt = r.now
 		}
-		r.out = append(r.out, s.Out[s.outAt:]...)
 		s.queued += n
-		s.wrote(&r.core, n)
+		if r.out == nil && s.outAt == 0 {
+			r.out, s.Out, s.walked = s.Out, nil, 0 // the writer gives it back
+		} else {
+			r.out = append(r.out, s.Out[s.outAt:]...)
+			s.wrote(&r.core, n)
+		}
 		if !r.writing {
 			r.writing = true
 			go r.write()
@@ -239,18 +243,15 @@ func (r *routine) drop(s *Session) {
 
 // write writes until there is nothing to write.
 func (r *routine) write() {
-	var spare []byte
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for len(r.out) > 0 && r.wrErr == nil && !r.s.gone {
 		b := r.out
-		r.out = spare[:0]
+		r.out = nil
 		for at := 0; at < len(b) && r.wrErr == nil; at += writeStep {
 			r.step(b[at:min(len(b), at+writeStep)])
 		}
-		if spare = b; cap(b) > writeStep {
-			spare = nil
-		}
+		r.bufs.putOut(b)
 	}
 	r.out, r.writing = nil, false
 	if s := r.s; s.gone || r.wrErr == nil && !s.held && !s.over && !s.eof && !r.stop {

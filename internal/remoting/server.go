@@ -282,4 +282,3 @@ func addrPort(a net.Addr) netip.AddrPort {
 	ap := t.AddrPort()
 	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
 }
-
