@@ -298,7 +298,10 @@ func (l *Log) makeSegment(start message.Position) (*segment, error) {
 	if err := f.Close(); err != nil {
 		return nil, &FailedError{Path: s.path, Op: "close", Err: err}
 	}
-	if err := s.openForWriting(); err != nil {
+	if err = s.openForWriting(); err == nil {
+		err = s.allocate()
+	}
+	if err != nil {
 		_ = s.release()         // nothing was written
 		_ = s.fs.Remove(s.path) // gives the blocks back to a full disk; if it stays, it is empty, and made again later
 		return nil, err

@@ -111,8 +111,8 @@ func (l *Log) seal(h *Header) {
 }
 
 // AppendFrame puts a frame of a leader at the tail. Its position must be the tail or, when it begins a segment, the next segment's start. The frame
-// is verified and copied. Only its promise about syncs (and with it the CRC) may be changed, to what is true on this disk; all other bytes of the
-// log are equal on all replicas. Errors: [ErrPosition], [ErrTooLarge], [ErrUnwritten], [ErrFailed]. Tail's holder only.
+// is verified and copied as it is: logs are equal byte for byte on all replicas. What it promises about syncs is made true first, so this may write
+// and sync what was appended before. Errors: [ErrPosition], [ErrTooLarge], [ErrUnwritten], [ErrFailed]. Tail's holder only.
 func (l *Log) AppendFrame(frame []byte) error {
 	if err := l.Err(); err != nil {
 		return err
@@ -140,17 +140,30 @@ func (l *Log) AppendFrame(frame []byte) error {
 	if pos != h.Position {
 		return fmt.Errorf("%w: it is for position %d, the tail is %d", ErrPosition, h.Position, l.Tail())
 	}
+	if err := l.keepPromise(&h); err != nil {
+		return err
+	}
+	if pad+n > l.ring.size/2 { // the leader's ring takes larger frames
+		return l.tooLarge(pad + n)
+	}
 	buf, _, err := l.reserve(pos, n, pad)
 	if err != nil {
 		return err
 	}
 	copy(buf, frame)
-	if group := l.promise(&h); group != h.Group {
-		h.Group = group
-		h.put(buf)
-	}
 	l.seal(&h)
 	return nil
+}
+
+// keepPromise makes true on this disk what a leader's frame says of syncs (see Header.Group): the bytes are not changed, they are equal on all replicas.
+func (l *Log) keepPromise(h *Header) error {
+	if h.Flags&FlagAsync != 0 || h.synced() <= l.Synced() {
+		return nil
+	}
+	if err := l.Write(); err != nil {
+		return err
+	}
+	return l.Sync()
 }
 
 // Write gives everything that was sealed to the operating system, with one pwrite (two at a segment's end). On [ErrFull] nothing was lost: call it

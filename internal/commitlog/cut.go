@@ -38,14 +38,16 @@ func (l *Log) cut(to message.Position) error {
 	if to > tail {
 		return fmt.Errorf("%w: cut at %d, the tail is %d", ErrBeyondTail, to, tail)
 	}
-	if to < l.Start() {
-		return fmt.Errorf("%w: cut at %d, the start is %d", ErrDropped, to, l.Start())
-	}
 	if to == tail {
 		return nil
 	}
 	l.syncMu.Lock() // no sync may count bytes that are about to go
 	defer l.syncMu.Unlock()
+	l.dropMu.Lock() // nor may their segments
+	defer l.dropMu.Unlock()
+	if to < l.Start() {
+		return fmt.Errorf("%w: cut at %d, the start is %d", ErrDropped, to, l.Start())
+	}
 	if to < l.Synced() {
 		if err := l.noteCut(to); err != nil {
 			return l.judge(err)
@@ -129,6 +131,7 @@ func (l *Log) cutSegments(to, end message.Position) error {
 	active := newSegment(l.opts.FS, l.opts.Dir, keep.start, keep.size)
 	active.firstIndex.Store(keep.firstIndex.Load())
 	active.firstTime.Store(keep.firstTime.Load())
+	active.lastTime.Store(keep.lastTime.Load()) // not before that
 	if err := active.openForWriting(); err != nil {
 		return err
 	}

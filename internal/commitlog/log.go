@@ -30,6 +30,7 @@ type Log struct {
 	tail    atomic.Int64 // end of what is sealed
 	written atomic.Int64 // end of what pwrite has taken
 	synced  atomic.Int64 // end of what is on the disk
+	begun   atomic.Int64 // end of what WriteBack has begun to put there
 	failed  atomic.Pointer[FailedError]
 	closed  atomic.Bool
 
@@ -72,7 +73,7 @@ func Open(opts Options) (*Log, error) {
 	if err := opts.validate(); err != nil {
 		return nil, fmt.Errorf("open log: %w", err)
 	}
-	if err := opts.FS.MkdirAll(opts.Dir, 0o755); err != nil {
+	if err := makeDir(opts.FS, opts.Dir); err != nil {
 		return nil, fmt.Errorf("make the log's directory: %w", err)
 	}
 	lock, err := opts.FS.Lock(opts.FS.PathJoin(opts.Dir, lockName))

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -50,6 +51,16 @@ func tryOpen(o Options, from message.Position) (*Log, []Frame, Recovery, error) 
 		return nil, nil, r, err
 	}
 	return l, frames, r, nil
+}
+
+// settle waits until the background has made the next segment, if it is time for one.
+func settle(l *Log) {
+	p := l.ahead
+	for due := true; due; runtime.Gosched() {
+		p.mu.Lock()
+		due = p.making || p.wantsNext()
+		p.mu.Unlock()
+	}
 }
 
 // payload makes n bytes that belong to an entry.

@@ -1,6 +1,8 @@
 package commitlog
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -78,6 +80,11 @@ func (r *recovery) run(fn func(Frame) error) error {
 	if err := r.fold(fn); err != nil {
 		return err
 	}
+	if r.Frames == 0 {
+		if err := r.reaches(); err != nil {
+			return err
+		}
+	}
 	if err := r.look(); err != nil {
 		return err
 	}
@@ -128,6 +135,7 @@ func (r *recovery) begin() error {
 // fold verifies frames until there is none, which is r.bad, and hands them to fn.
 func (r *recovery) fold(fn func(Frame) error) error {
 	r.bad = r.From
+	r.scan.reset(nil) // a cut may have changed what it read
 	for {
 		s, ok := r.log.find(r.bad)
 		if !ok {
@@ -179,6 +187,33 @@ func (r *recovery) entry(s *segment, f Frame, fn func(Frame) error) error {
 	return fn(f)
 }
 
+// reaches makes sure that the log goes as far as From, where no frame begins: views that know more than the log has are not to be believed. Bytes
+// right before From that are not zero are enough; if there are none, the frames of that segment are followed.
+func (r *recovery) reaches() error {
+	if r.From == r.log.Start() {
+		return nil
+	}
+	s := r.log.segmentOf(r.From - 1)
+	r.scan.reset(s)
+	to := int64(r.From - s.start)
+	b, err := r.scan.bytes(max(0, to-HeaderSize), int(min(to, HeaderSize)))
+	if err != nil || !bytes.Equal(b, nothing[:len(b)]) {
+		return err
+	}
+	off := int64(0)
+	for off < to && s.size-off >= HeaderSize {
+		f, why, _, err := r.scan.frame(off)
+		if err != nil {
+			return err
+		}
+		if why != "" {
+			return &CorruptError{File: s.path, Position: s.start + message.Position(off), Why: fmt.Sprintf("%s, but the log should reach position %d", why, r.From)}
+		}
+		off += int64(f.Size)
+	}
+	return nil
+}
+
 // look searches everything behind the bad frame for frames that prove that it had been synced, and for bytes that must go.
 func (r *recovery) look() error {
 	r.dirty = r.Tail
@@ -187,16 +222,17 @@ func (r *recovery) look() error {
 			continue
 		}
 		r.scan.reset(s)
-		if err := r.evidence(s, max(0, int64(r.bad-s.start))); err != nil {
-			return err
-		}
 		off := max(0, int64(r.Tail-s.start))
 		last, err := r.scan.lastData(off)
 		if err != nil {
 			return err
 		}
-		if last > off {
-			r.dirty = s.start + message.Position(last)
+		if last == off {
+			continue
+		}
+		r.dirty = s.start + message.Position(last)
+		if err := r.evidence(s, max(0, int64(r.bad-s.start))); err != nil {
+			return err
 		}
 	}
 	r.CutBytes = int64(r.dirty - r.Tail)
@@ -345,20 +381,20 @@ func (r *recovery) load() error {
 func (r *recovery) activate() error {
 	l := r.log
 	active := l.segmentOf(r.Tail)
+	if err := r.prepare(active); err != nil {
+		return err
+	}
 	var next *segment
 	if i := slices.Index(l.segments(), active); i+1 < len(l.segments()) {
 		next = l.segments()[i+1]
 		if err := r.removeBehind(next); err != nil {
 			return err
 		}
-		if err := next.openForWriting(); err != nil {
-			return l.judge(err)
+		if err := r.prepare(next); err != nil {
+			return err
 		}
 		table := slices.Clone(l.segments()[:i+1]) // it comes back when the tail gets there
 		l.table.Store(&table)
-	}
-	if err := active.openForWriting(); err != nil {
-		return l.judge(err)
 	}
 	l.tail.Store(int64(r.Tail))
 	l.written.Store(int64(r.Tail))
@@ -366,4 +402,19 @@ func (r *recovery) activate() error {
 	l.hold = tailState{active: active, last: r.last, lastWritten: r.last, lastTime: r.LastTime}
 	l.ahead = newPreparer(l, active, next, r.Tail)
 	return nil
+}
+
+// prepare opens a segment that exists for writing. A full disk is no reason not to start: reading and dropping must work.
+func (r *recovery) prepare(s *segment) error {
+	if err := s.openForWriting(); err != nil {
+		return r.log.judge(err)
+	}
+	err := s.allocate()
+	if err != nil {
+		if err = r.log.judge(err); errors.Is(err, ErrFull) {
+			r.log.opts.Log.Warn("segment could not be allocated", "error", err)
+			return nil
+		}
+	}
+	return err
 }

@@ -127,6 +127,9 @@ func (s *scanner) skipHole(off int64) (int64, error) {
 	return max(off, next-HeaderSize), nil // a frame may begin with the zeros before it
 }
 
+// nothing is what most of a segment's end reads as.
+var nothing [scanBytes]byte
+
 // lastData returns the end of the last byte at or behind off that is not zero; off when there is none.
 func (s *scanner) lastData(off int64) (int64, error) {
 	last := off
@@ -143,8 +146,8 @@ func (s *scanner) lastData(off int64) (int64, error) {
 		if err != nil {
 			return last, err
 		}
-		if k := len(bytes.TrimRight(b, "\x00")); k > 0 {
-			last = off + int64(k)
+		if !bytes.Equal(b, nothing[:n]) {
+			last = off + int64(len(bytes.TrimRight(b, "\x00")))
 		}
 		off += n
 	}

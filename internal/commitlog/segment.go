@@ -110,26 +110,23 @@ func (s *segment) open() (vfs.File, error) {
 	return f, nil
 }
 
-// openForWriting opens the file to write into it, and makes the file when it is missing; it gives it its size and its blocks. What it did is on the
-// disk when it returns, but for the directory. The caller may not have opened it before for reading.
+// openForWriting opens the file to write into it, and makes it when it is missing. REQUIRES: nobody reads yet.
 func (s *segment) openForWriting() error {
 	f, err := s.fs.OpenReadWrite(s.path, vfs.WriteCategoryUnspecified)
 	if err != nil {
-		return &FailedError{Path: s.path, Op: "create", Err: err}
+		return &FailedError{Path: s.path, Op: "open", Err: err}
 	}
-	if err := s.allocate(f); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if old := s.file.Swap(&openFile{f}); old != nil {
-		return old.Close() // recovery read it; nobody else does yet
+	if old := s.file.Swap(&openFile{f}); old != nil { // recovery read with it
+		if err := old.Close(); err != nil {
+			return &FailedError{Path: s.path, Op: "close", Err: err}
+		}
 	}
 	return nil
 }
 
-// allocate gives the file blocks for all of its bytes, and its size, so that later syncs have no metadata to write.
-func (s *segment) allocate(f vfs.File) error {
+// allocate gives the file blocks for all of its bytes, and its size, so that later syncs have no metadata to write. REQUIRES: open for writing.
+func (s *segment) allocate() error {
+	f := s.file.Load()
 	info, err := f.Stat()
 	if err != nil {
 		return &FailedError{Path: s.path, Op: "stat", Err: err}
@@ -140,8 +137,10 @@ func (s *segment) allocate(f vfs.File) error {
 	if info.Size() >= s.size {
 		return nil
 	}
-	if _, err := f.WriteAt([]byte{0}, s.size-1); err != nil {
-		return &FailedError{Path: s.path, Op: "write", Err: err}
+	if !inMemory(f) { // where a size would be memory
+		if _, err := f.WriteAt([]byte{0}, s.size-1); err != nil {
+			return &FailedError{Path: s.path, Op: "write", Err: err}
+		}
 	}
 	if err := f.Sync(); err != nil {
 		return &FailedError{Path: s.path, Op: "sync", Err: err}
@@ -179,6 +178,27 @@ func (s *segment) readAt(p []byte, off int64) error {
 
 // inMemory says whether a file belongs to an in-memory disk.
 func inMemory(f vfs.File) bool { return f.Fd() == vfs.InvalidFd }
+
+// makeDir makes a directory, and makes its name durable, as well as the names of those above it that were missing. Without that, a power cut could
+// take a new log with all that was synced in it.
+func makeDir(fs vfs.FS, dir string) error {
+	parents := []string{fs.PathDir(dir)} // always: whoever made dir before may not have synced its name
+	for p := parents[0]; fs.PathDir(p) != p; p = fs.PathDir(p) {
+		if _, err := fs.Stat(p); err == nil {
+			break
+		}
+		parents = append(parents, fs.PathDir(p))
+	}
+	if err := fs.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, p := range parents {
+		if err := syncDir(fs, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // syncDir makes the names in a directory durable.
 func syncDir(fs vfs.FS, dir string) error {
