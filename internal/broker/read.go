@@ -69,3 +69,12 @@ func (b *Broker) recordAt(pos message.Position) (message.Record, error) {
 
 // maxRecordHead is more than a record has besides its body.
 const maxRecordHead = 1 << 16
+
+// RawRecordAt reads the stored bytes of the record at a position; a position that is not one of a record is an error.
+func (b *Broker) RawRecordAt(pos message.Position) ([]byte, error) {
+	r, err := b.recordAt(pos)
+	if err != nil {
+		return nil, err
+	}
+	return message.AppendRecord(nil, &r), nil
+}

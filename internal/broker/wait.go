@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/metaqio/metaq/internal/waiters"
+	"github.com/metaqio/metaq/message"
 )
 
 // Waiting is a pull that waits for a message (long polling). It belongs to the pass that parked it.
@@ -185,4 +186,12 @@ func (d *deadlines) Pop() any {
 	(*d)[len(*d)-1] = nil
 	*d = (*d)[:len(*d)-1]
 	return w
+}
+
+// Offset is where the waiting pull goes on; Bounds are the queue's. REQUIRES: between Begin and End.
+func (w *Waiting) Offset() message.QueueOffset { return w.pull.offset }
+
+// Bounds are the smallest and the next offset of the queue that the pull waits for.
+func (w *Waiting) Bounds() (low, high message.QueueOffset) {
+	return w.pull.queue.Min(), w.pull.queue.End()
 }

@@ -31,7 +31,7 @@ const (
 
 // Options say how a shard is opened. Zero values mean defaults.
 type Options struct {
-	FS  vfs.FS
+	FS  vfs.FS // the real one
 	Dir string // log/, views/ and raft are made in it
 
 	ID     uint64   // of this replica; 1
@@ -66,6 +66,9 @@ type Options struct {
 }
 
 func (o *Options) ensureDefaults() {
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
 	if o.ID == 0 {
 		o.ID = 1
 	}

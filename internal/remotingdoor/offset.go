@@ -1,0 +1,128 @@
+package remotingdoor
+
+import (
+	"context"
+	"strings"
+
+	"github.com/metaqio/metaq/internal/broker"
+	"github.com/metaqio/metaq/internal/entry"
+	"github.com/metaqio/metaq/internal/protocol"
+	"github.com/metaqio/metaq/internal/remoting"
+	"github.com/metaqio/metaq/message"
+)
+
+// QUERY_CONSUMER_OFFSET (14): where a group stands in a queue, 22 when it has never committed there.
+func queryConsumerOffset(w *worker, s *remoting.Session, c *protocol.Command) {
+	var h protocol.QueryConsumerOffsetRequest
+	if err := h.Decode(&c.Ext); err != nil {
+		w.refuse(s, c, err)
+		return
+	}
+	at, err := w.pass.Offset(h.ConsumerGroup, h.Topic, h.QueueId, h.SetZeroIfNotFound)
+	if err != nil {
+		w.refuse(s, c, err)
+		return
+	}
+	w.answerOffset(s, c, at)
+}
+
+// answerOffset answers with a single offset.
+func (w *worker) answerOffset(s *remoting.Session, c *protocol.Command, at message.QueueOffset) {
+	a := c.Reply(protocol.RespSuccess, "")
+	a.Ext.SetInt("offset", int64(at))
+	w.answer(s, c, a)
+}
+
+// UPDATE_CONSUMER_OFFSET (15), often one-way
+//
+// * forwards: answered once it is stored
+// * backwards, from a member of the group: passed over and answered with success, it comes late
+// * backwards, from anybody else (a tool): an administrator's reset
+func updateConsumerOffset(w *worker, s *remoting.Session, c *protocol.Command) {
+	var h protocol.UpdateConsumerOffsetRequest
+	if err := h.Decode(&c.Ext); err != nil {
+		w.refuse(s, c, err)
+		return
+	}
+	backwards, err := w.pass.Commit(&broker.CommitRequest{
+		Group: h.ConsumerGroup, Topic: h.Topic, QueueID: h.QueueId, Offset: message.QueueOffset(h.CommitOffset), Client: w.conn(s).client,
+	})
+	switch {
+	case err == broker.ErrCold || backwards:
+		w.goCold(s, c, coldCommit)
+	case err != nil:
+		w.refuse(s, c, err)
+	case !c.IsOneway():
+		w.cur.commits = append(w.cur.commits, plainReply{s, c.Opaque, c.Encoding})
+	}
+}
+
+// coldCommit makes the group first, or takes its offset back by order of a tool.
+func coldCommit(ctx context.Context, r *request) *protocol.Command {
+	var h protocol.UpdateConsumerOffsetRequest
+	if err := h.Decode(&r.Ext); err != nil {
+		return r.fail(err)
+	}
+	group, topic := string(h.ConsumerGroup), string(h.Topic)
+	if err := r.d.b.EnsureGroups(ctx, []string{group}); err != nil {
+		return r.fail(err)
+	}
+	items := []entry.QueueAt{{Queue: h.QueueId, Offset: message.QueueOffset(h.CommitOffset)}}
+	if err := r.d.b.ResetOffset(ctx, group, topic, items, false, r.actor()); err != nil {
+		return r.fail(err)
+	}
+	return r.ok()
+}
+
+// GET_MAX_OFFSET (30): the offset that the queue's next message gets; 0 for an unknown queue.
+func getMaxOffset(w *worker, s *remoting.Session, c *protocol.Command) {
+	var h protocol.GetMaxOffsetRequest
+	if err := h.Decode(&c.Ext); err != nil {
+		w.refuse(s, c, err)
+		return
+	}
+	_, high := w.pass.Bounds(h.Topic, h.QueueId)
+	w.answerOffset(s, c, high)
+}
+
+// GET_MIN_OFFSET (31): the queue's smallest offset; 0 for an unknown queue.
+func getMinOffset(w *worker, s *remoting.Session, c *protocol.Command) {
+	var h protocol.GetMinOffsetRequest
+	if err := h.Decode(&c.Ext); err != nil {
+		w.refuse(s, c, err)
+		return
+	}
+	low, _ := w.pass.Bounds(h.Topic, h.QueueId)
+	w.answerOffset(s, c, low)
+}
+
+// SEARCH_OFFSET_BY_TIMESTAMP (29): LOWER: the first offset stored at or after a time; UPPER: the last one at or before it.
+func searchOffset(ctx context.Context, r *request) *protocol.Command {
+	var h protocol.SearchOffsetRequest
+	if err := h.Decode(&r.Ext); err != nil {
+		return r.fail(err)
+	}
+	upper := strings.EqualFold(string(h.BoundaryType), "UPPER")
+	at, err := r.d.b.SearchOffset(ctx, string(h.Topic), h.QueueId, h.Timestamp, upper)
+	if err != nil {
+		return r.fail(err)
+	}
+	a := r.ok()
+	a.Ext.SetInt("offset", int64(at))
+	return a
+}
+
+// GET_EARLIEST_MSG_STORETIME (32): when the queue's oldest message was stored, -1 without one.
+func earliestStoreTime(ctx context.Context, r *request) *protocol.Command {
+	var h protocol.GetEarliestMsgStoretimeRequest
+	if err := h.Decode(&r.Ext); err != nil {
+		return r.fail(err)
+	}
+	t, err := r.d.b.EarliestTime(ctx, string(h.Topic), h.QueueId)
+	if err != nil {
+		return r.fail(err)
+	}
+	a := r.ok()
+	a.Ext.SetInt("timestamp", t)
+	return a
+}

@@ -1,0 +1,50 @@
+package remotingdoor
+
+import (
+	"context"
+
+	"github.com/metaqio/metaq/internal/protocol"
+	"github.com/metaqio/metaq/internal/remoting"
+)
+
+// handlers names every request code that this door serves.
+func (d *Door) handlers() map[int32]handler {
+	t := map[int32]handler{
+		protocol.ReqSendMessage:      {hot: sendMessage},
+		protocol.ReqSendMessageV2:    {hot: sendMessage},
+		protocol.ReqSendBatchMessage: {hot: sendMessage},
+
+		protocol.ReqPullMessage:     {hot: pullMessage},
+		protocol.ReqLitePullMessage: {hot: pullMessage},
+
+		protocol.ReqQueryConsumerOffset:     {hot: queryConsumerOffset},
+		protocol.ReqUpdateConsumerOffset:    {hot: updateConsumerOffset},
+		protocol.ReqGetMaxOffset:            {hot: getMaxOffset},
+		protocol.ReqGetMinOffset:            {hot: getMinOffset},
+		protocol.ReqSearchOffsetByTimestamp: {cold: searchOffset},
+		protocol.ReqGetEarliestMsgStoretime: {cold: earliestStoreTime},
+
+		protocol.ReqConsumerSendMsgBack: {cold: sendMessageBack},
+		protocol.ReqViewMessageById:     {cold: viewMessage},
+
+		protocol.ReqUpdateAndCreateTopic: {cold: updateTopic},
+		protocol.ReqDeleteTopicInBroker:  {cold: deleteTopic},
+	}
+	d.addNameServer(t)
+	return t
+}
+
+// addNameServer adds the codes of the name server in the same process.
+func (d *Door) addNameServer(t map[int32]handler) {
+	ns := d.opts.NameServer
+	if ns == nil {
+		return
+	}
+	for _, code := range ns.Codes() {
+		if ns.Blocks(code) {
+			t[code] = handler{cold: func(_ context.Context, r *request) *protocol.Command { return ns.Serve(r.s, r.Command) }}
+			continue
+		}
+		t[code] = handler{hot: func(w *worker, s *remoting.Session, c *protocol.Command) { w.answer(s, c, ns.Serve(s, c)) }}
+	}
+}
