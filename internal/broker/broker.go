@@ -72,6 +72,7 @@ type Broker struct {
 	pool    *pool
 	cold    coldBudget
 	waiting atomic.Int64 // parked pulls
+	history history
 
 	mu     sync.Mutex // guards the following
 	passes []*Pass    // that may have waiting pulls
@@ -195,13 +196,15 @@ func (b *Broker) runDeadlines(ctx context.Context) error {
 
 // runExpiry drops clients that have been silent for too long.
 func (b *Broker) runExpiry(ctx context.Context) error {
-	tick := time.NewTicker(10 * time.Second)
+	tick := time.NewTicker(samplePeriod)
 	defer tick.Stop()
+	b.sample()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
+			b.sample()
 			for _, c := range b.clients.expired(time.Now().Add(-b.conf.Load().ClientExpiry)) {
 				b.Gone(c)
 			}

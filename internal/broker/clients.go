@@ -9,6 +9,7 @@ import (
 
 	"github.com/metaqio/metaq/internal/filter"
 	"github.com/metaqio/metaq/internal/view/group"
+	"github.com/metaqio/metaq/message"
 )
 
 // Peer is the connection of a client, as far as the broker speaks first. Methods
@@ -305,16 +306,16 @@ func (b *Broker) ConsumerGroups() (out []string) {
 }
 
 // Beat takes a heartbeat. needs lists the groups that have to be made, or whose
-// retry topic has, before the answer: see EnsureGroups.
-func (b *Broker) Beat(c *Client, h *Heartbeat) (needs []string) {
-	changed := b.clients.beat(c, h)
-	for _, g := range changed {
-		b.changed(g)
+// retry topic has, before the answer: see EnsureGroups. REQUIRES: between Begin and End.
+func (p *Pass) Beat(c *Client, h *Heartbeat) (needs []string) {
+	for _, name := range p.b.clients.beat(c, h) {
+		if g := p.b.groups.Get([]byte(name)); g == nil || g.NotifyIDsChanged {
+			p.b.clients.notify(name)
+		}
 	}
-	b.shard.RLock()
-	defer b.shard.RUnlock()
 	for _, n := range h.Consumers {
-		if b.groups.Get([]byte(n.Group)) == nil || b.topics.Get([]byte("%RETRY%"+n.Group)) == nil {
+		g := p.b.groups.Get([]byte(n.Group))
+		if g == nil || g.RetryQueues > 0 && p.b.topics.Get([]byte(message.RetryTopic(n.Group))) == nil {
 			needs = append(needs, n.Group)
 		}
 	}

@@ -27,8 +27,36 @@ func (d *Door) handlers() map[int32]handler {
 		protocol.ReqConsumerSendMsgBack: {cold: sendMessageBack},
 		protocol.ReqViewMessageById:     {cold: viewMessage},
 
-		protocol.ReqUpdateAndCreateTopic: {cold: updateTopic},
-		protocol.ReqDeleteTopicInBroker:  {cold: deleteTopic},
+		protocol.ReqHeartBeat:              {hot: heartBeat},
+		protocol.ReqUnregisterClient:       {hot: unregisterClient},
+		protocol.ReqGetConsumerListByGroup: {hot: getConsumerList},
+		protocol.ReqCheckClientConfig:      {cold: checkClientConfig},
+		protocol.ReqLockBatchMq:            {hot: lockQueues},
+		protocol.ReqUnlockBatchMq:          {hot: unlockQueues},
+
+		protocol.ReqUpdateAndCreateTopic:                 {cold: updateTopic},
+		protocol.ReqUpdateAndCreateTopicList:             {cold: updateTopicList},
+		protocol.ReqDeleteTopicInBroker:                  {cold: deleteTopic},
+		protocol.ReqGetAllTopicConfig:                    {cold: allTopics},
+		protocol.ReqGetTopicConfig:                       {cold: getTopic},
+		protocol.ReqGetSystemTopicListFromBroker:         {cold: systemTopics},
+		protocol.ReqUpdateAndCreateSubscriptiongroup:     {cold: updateGroup},
+		protocol.ReqUpdateAndCreateSubscriptiongroupList: {cold: updateGroupList},
+		protocol.ReqDeleteSubscriptiongroup:              {cold: deleteGroup},
+		protocol.ReqGetAllSubscriptiongroupConfig:        {cold: allGroups},
+		protocol.ReqGetSubscriptiongroupConfig:           {cold: getGroup},
+
+		protocol.ReqGetTopicStatsInfo:         {cold: topicStats},
+		protocol.ReqGetConsumeStats:           {cold: consumeStats},
+		protocol.ReqGetConsumerConnectionList: {cold: consumerConnections},
+		protocol.ReqGetProducerConnectionList: {cold: producerConnections},
+		protocol.ReqQueryTopicConsumeByWho:    {cold: topicConsumers},
+		protocol.ReqQueryTopicsByConsumer:     {cold: groupTopics},
+		protocol.ReqGetAllConsumerOffset:      {cold: allOffsets},
+		protocol.ReqInvokeBrokerToResetOffset: {cold: resetOffset},
+		protocol.ReqGetBrokerConfig:           {cold: getConfig},
+		protocol.ReqUpdateBrokerConfig:        {cold: updateConfig},
+		protocol.ReqGetBrokerRuntimeInfo:      {cold: runtimeInfo},
 	}
 	d.addNameServer(t)
 	return t

@@ -17,7 +17,8 @@ type worker struct {
 	pass   *broker.Pass
 	cur    *flight // of this pass
 	spare  []*flight
-	props  []byte // unescaped properties of the message at hand
+	after  []func() // to be done when the pass has ended
+	props  []byte   // unescaped properties of the message at hand
 	send   protocol.SendMessageRequest
 	pull   protocol.PullMessageRequest
 
@@ -36,6 +37,8 @@ type conn struct {
 	storeHost netip.AddrPort
 	hostHex   []byte // the address part of offset message ids
 	waits     map[*broker.Waiting]struct{}
+	// fingerprint is that of the last heartbeat that told all subscriptions.
+	fingerprint int32
 }
 
 // NewWorker makes the worker of a driver; it is what remoting.Options wants.
@@ -83,6 +86,9 @@ func (w *worker) Serve(s *remoting.Session, c *protocol.Command) {
 		w.goCold(s, c, h.cold)
 	}
 }
+
+// later does something when the pass has ended and views are not held any more.
+func (w *worker) later(f func()) { w.after = append(w.after, f) }
 
 // answer writes the answer of a hot request.
 func (w *worker) answer(s *remoting.Session, c *protocol.Command, a *protocol.Command) {
@@ -141,6 +147,11 @@ func (w *worker) Flush() {
 	w.flushing = true
 	w.mu.Unlock()
 	w.end()
+	for i, f := range w.after {
+		f()
+		w.after[i] = nil
+	}
+	w.after = w.after[:0]
 	for {
 		w.mu.Lock()
 		w.took, w.landed = w.landed, w.took[:0]

@@ -352,6 +352,15 @@ func (s *Shard) DiskUse() float64 {
 	return 1 - float64(u.AvailBytes)/float64(u.TotalBytes)
 }
 
+// DiskSize is the size of the disk under the shard and what is free of it, in bytes; 0 when that is not known.
+func (s *Shard) DiskSize() (total, free int64) {
+	u, err := s.opts.FS.GetDiskUsage(s.opts.Dir)
+	if err != nil {
+		return 0, 0
+	}
+	return int64(u.TotalBytes), int64(u.AvailBytes)
+}
+
 // Tick advances raft's clock by one step; Campaign makes the replica stand for
 // election; Receive takes a message of another replica. They are for who drives a
 // shard by hand (Options.Manual) or brings messages from the network.

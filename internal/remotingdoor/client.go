@@ -1,0 +1,153 @@
+package remotingdoor
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+
+	"github.com/metaqio/metaq/internal/broker"
+	"github.com/metaqio/metaq/internal/filter"
+	"github.com/metaqio/metaq/internal/protocol"
+	"github.com/metaqio/metaq/internal/remoting"
+)
+
+// HEART_BEAT (34): who is connected, and what the members of consumer groups subscribe to
+//
+// * takes effect at once; the answer waits for groups and retry topics that have to be made
+// * version 2: subscriptions may be left out when they are the same; IS_SUB_CHANGE asks for all of them
+func heartBeat(w *worker, s *remoting.Session, c *protocol.Command) {
+	data, err := protocol.ParseHeartbeat(c.Body)
+	if err == nil && data.ClientID == "" {
+		err = &protocol.FieldError{Field: "clientID", Why: "is missing"}
+	}
+	if err != nil {
+		w.refuse(s, c, err)
+		return
+	}
+	conn := w.conn(s)
+	if conn.client == nil || conn.client.ID != data.ClientID {
+		if conn.client != nil {
+			w.later(func() { w.d.b.Gone(conn.client) })
+		}
+		conn.client = &broker.Client{ID: data.ClientID, Language: c.Language.String(), Version: c.Version, Peer: peer{s}}
+	}
+	h, unknown := beatOf(data, conn)
+	needs := w.pass.Beat(conn.client, h)
+	a := c.Reply(protocol.RespSuccess, "")
+	a.Ext.SetBool("IS_SUPPORT_HEART_BEAT_V2", true)
+	a.Ext.SetBool("IS_SUB_CHANGE", unknown || data.HeartbeatFingerprint == 0)
+	if len(needs) == 0 {
+		w.answer(s, c, a)
+		return
+	}
+	w.goCold(s, c, func(ctx context.Context, r *request) *protocol.Command {
+		if err := r.d.b.EnsureGroups(ctx, needs); err != nil {
+			return r.fail(err)
+		}
+		return a
+	})
+}
+
+// beatOf turns a heartbeat into the broker's words. unknown says that subscriptions
+// were left out which this connection has not told before, or others.
+func beatOf(data *protocol.HeartbeatData, conn *conn) (h *broker.Heartbeat, unknown bool) {
+	h = &broker.Heartbeat{KeepSubscriptions: data.WithoutSub && data.HeartbeatFingerprint != 0}
+	for _, p := range data.ProducerDataSet {
+		h.Producers = append(h.Producers, p.GroupName)
+	}
+	for i := range data.ConsumerDataSet {
+		d := &data.ConsumerDataSet[i]
+		n := &broker.Consumer{
+			Group: d.GroupName, Type: string(d.ConsumeType), Model: string(d.MessageModel), From: string(d.ConsumeFromWhere), UnitMode: d.UnitMode,
+		}
+		for j := range d.SubscriptionDataSet {
+			n.Subscriptions = append(n.Subscriptions, subscriptionOf(&d.SubscriptionDataSet[j]))
+		}
+		h.Consumers = append(h.Consumers, n)
+	}
+	unknown = conn.fingerprint != data.HeartbeatFingerprint
+	if !h.KeepSubscriptions {
+		conn.fingerprint = data.HeartbeatFingerprint
+	}
+	return h, unknown && h.KeepSubscriptions
+}
+
+func subscriptionOf(d *protocol.SubscriptionData) broker.Subscription {
+	s := broker.Subscription{Topic: d.Topic, Type: d.ExpressionType, Expression: d.SubString, Version: d.SubVersion}
+	if d.ClassFilterMode {
+		return s // obsolete: all messages match, and the client filters
+	}
+	f, err := filter.Parse(d.ExpressionType, d.SubString)
+	if err != nil {
+		s.Unsupported = unsupported(d.ExpressionType, err)
+		return s
+	}
+	s.Filter = f
+	return s
+}
+
+func unsupported(typ string, err error) string {
+	if strings.EqualFold(typ, protocol.ExpressionSQL92) {
+		return "The broker does not support consumer to filter message by " + typ
+	}
+	return err.Error()
+}
+
+// peer is a connection as the broker speaks to it first.
+type peer struct{ s *remoting.Session }
+
+// ConsumersChanged implements broker.Peer: NOTIFY_CONSUMER_IDS_CHANGED (40).
+func (p peer) ConsumersChanged(group string) {
+	n := &protocol.Command{Code: protocol.ReqNotifyConsumerIdsChanged, Version: protocol.ServerVersion}
+	n.Ext.Set("consumerGroup", group)
+	p.s.Notify(n)
+}
+
+// Addr implements broker.Peer.
+func (p peer) Addr() netip.AddrPort { return p.s.Remote() }
+
+// UNREGISTER_CLIENT (35)
+func unregisterClient(w *worker, s *remoting.Session, c *protocol.Command) {
+	var h protocol.UnregisterClientRequest
+	if err := h.Decode(&c.Ext); err != nil {
+		w.refuse(s, c, err)
+		return
+	}
+	if client := w.conn(s).client; client != nil && client.ID == h.ClientID {
+		w.later(func() { w.d.b.Unregister(client, h.ProducerGroup, h.ConsumerGroup) })
+	}
+	w.answer(s, c, c.Reply(protocol.RespSuccess, ""))
+}
+
+// GET_CONSUMER_LIST_BY_GROUP (38): the client ids of a group, 1 when it has none.
+func getConsumerList(w *worker, s *remoting.Session, c *protocol.Command) {
+	var h protocol.GetConsumerListByGroupRequest
+	if err := h.Decode(&c.Ext); err != nil {
+		w.refuse(s, c, err)
+		return
+	}
+	ids := w.d.b.MemberIDs(h.ConsumerGroup)
+	if len(ids) == 0 {
+		w.answer(s, c, c.Reply(protocol.RespSystemError, "no consumer for this group, "+h.ConsumerGroup))
+		return
+	}
+	a := c.Reply(protocol.RespSuccess, "")
+	a.Body = protocol.AppendJSON(nil, &protocol.ConsumerIdList{ConsumerIdList: ids})
+	w.answer(s, c, a)
+}
+
+// CHECK_CLIENT_CONFIG (46): whether a subscription can be served.
+func checkClientConfig(_ context.Context, r *request) *protocol.Command {
+	var body protocol.CheckClientRequest
+	if err := protocol.ParseJSON(r.Body, &body); err != nil {
+		return r.fail(err)
+	}
+	sub := body.SubscriptionData
+	if sub.IsTag() {
+		return r.ok()
+	}
+	if s := subscriptionOf(&sub); s.Unsupported != "" {
+		return r.Reply(protocol.RespSystemError, s.Unsupported)
+	}
+	return r.ok()
+}
