@@ -68,3 +68,28 @@ func BenchmarkSendHeader(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkParseHeartbeat(b *testing.B) {
+	var c Command
+	require.NoError(b, c.Decode(recordedFrame(b, "java-broadcast/3")))
+	require.Equal(b, int32(ReqHeartBeat), c.Code)
+	b.ReportAllocs()
+	b.SetBytes(int64(len(c.Body)))
+	for b.Loop() {
+		if _, err := ParseHeartbeat(c.Body); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkAppendRoute(b *testing.B) {
+	route := &TopicRouteData{
+		BrokerDatas: []BrokerData{{BrokerAddrs: map[int64]string{0: "127.0.0.1:10911"}, BrokerName: "b", Cluster: "c"}},
+		QueueDatas:  []QueueData{{BrokerName: "b", Perm: 6, ReadQueueNums: 4, WriteQueueNums: 4}},
+	}
+	var dst []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		dst = AppendRoute(dst[:0], route, ServerVersion, false)
+	}
+}

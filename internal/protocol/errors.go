@@ -70,3 +70,21 @@ func fieldError(field, why string, value []byte) *FieldError {
 	}
 	return &FieldError{Field: field, Why: why, Value: string(value)}
 }
+
+// A BodyError says what is wrong in a body, and where.
+type BodyError struct {
+	Path string // the member, e.g. "consumerDataSet[0].groupName"; empty for the whole
+	At   int    // byte in the body
+	Why  string
+}
+
+// Error names the member, the place and the reason.
+func (e *BodyError) Error() string {
+	if e.Path == "" {
+		return fmt.Sprintf("body, byte %d: %s", e.At, e.Why)
+	}
+	return fmt.Sprintf("body, byte %d, %s: %s", e.At, e.Path, e.Why)
+}
+
+// Is makes it match ErrMalformed.
+func (e *BodyError) Is(target error) bool { return target == ErrMalformed }

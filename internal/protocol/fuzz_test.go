@@ -1,6 +1,8 @@
 package protocol
 
 import (
+	"bytes"
+	"compress/zlib"
 	"encoding/json"
 	"errors"
 	"testing"
@@ -158,4 +160,122 @@ func compareExt(t *testing.T, text []byte, c *Command) {
 	if len(got) > 0 {
 		t.Fatalf("too much: %q", got)
 	}
+}
+
+// FuzzParseJSON reads any text into bodies of all shapes. What can be read can be
+// written, and what was written means the same.
+func FuzzParseJSON(f *testing.F) {
+	for _, v := range vectors(f) {
+		for _, vf := range v.frames() {
+			if vf.Body == nil || vf.Body.JSON == nil || len(vf.Frame) > 4000 {
+				continue
+			}
+			var c Command
+			if err := c.Decode(vf.bytes(f)); err != nil {
+				f.Fatal(err)
+			}
+			f.Add(c.Body)
+		}
+	}
+	f.Add([]byte(`{'a':[1,2.5e3,"x\u0001",true,null,{}],b:{0:"x"},/* c */{"k":1}:2} // end`))
+	f.Add([]byte(`{"offsetTable":[[{"topic":"t"},1]],"x":{"{\"queueId\":1}":2}}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var x any
+		wellFormed := ParseJSON(b, &x) == nil
+		if json.Valid(b) && !wellFormed && depth(b) < maxBodyDepth && len(b) < 4096 {
+			t.Fatalf("refused legal JSON: %v", ParseJSON(b, &x))
+		}
+		for _, table := range []map[int32]func() any{requestBodies, responseBodies} {
+			for code, make := range table {
+				body := make()
+				if err := ParseJSON(b, body); err != nil {
+					var e *BodyError
+					if !errors.As(err, &e) || e.At < 0 || e.At > len(b) {
+						t.Fatalf("bad error: %v", err)
+					}
+					continue
+				}
+				if !utf8.Valid(b) {
+					continue // bytes that are no UTF-8 are replaced when they are written
+				}
+				text := AppendJSON(nil, body)
+				again := make()
+				if err := ParseJSON(text, again); err != nil {
+					t.Fatalf("%s: parse %s again: %v", ReqName(code), text, err)
+				}
+				if second := AppendJSON(nil, again); string(second) != string(text) {
+					t.Fatalf("%s: %s, again %s", ReqName(code), text, second)
+				}
+			}
+		}
+	})
+}
+
+func FuzzHeartbeat(f *testing.F) {
+	for _, v := range vectors(f) {
+		if v.Code == ReqHeartBeat {
+			var c Command
+			if err := c.Decode(v.Request.bytes(f)); err != nil {
+				f.Fatal(err)
+			}
+			f.Add(c.Body)
+		}
+	}
+	f.Add([]byte(`{"consumerDataSet":[{"consumeType":1,"messageModel":"clustering","subscriptionDataSet":[{"subString":"a||b","subVersion":"1"}]}]}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		h, err := ParseHeartbeat(b)
+		if err != nil || !utf8.Valid(b) {
+			return
+		}
+		for _, c := range h.ConsumerDataSet {
+			for _, s := range c.SubscriptionDataSet {
+				if s.IsTag() && !s.ClassFilterMode && len(s.CodeSet) != len(s.TagsSet) {
+					t.Fatalf("codes %v of tags %q", s.CodeSet, s.TagsSet)
+				}
+			}
+		}
+		text := AppendJSON(nil, h)
+		again, err := ParseHeartbeat(text)
+		if err != nil {
+			t.Fatalf("parse %s again: %v", text, err)
+		}
+		if second := AppendJSON(nil, again); string(second) != string(text) {
+			t.Fatalf("%s, again %s", text, second)
+		}
+	})
+}
+
+// FuzzRegisterBroker compresses the text itself: the fuzzer would not find its way into
+// a stream.
+func FuzzRegisterBroker(f *testing.F) {
+	f.Add(false, []byte(`{"filterServerList":[],"topicConfigSerializeWrapper":{"dataVersion":{},"topicConfigTable":{"A":{"topicName":"A"}}}}`))
+	f.Add(true, []byte(piece("{}")+"\x00\x00\x00\x01"+piece(`A 4 4 6 SINGLE_TAG {"a":"b"}`)+piece("[]")+"\x00\x00\x00\x01"+piece(`{"topic":"A"}`)))
+	f.Fuzz(func(t *testing.T, compressed bool, text []byte) {
+		if compressed {
+			text = deflate(t, string(text))
+		}
+		body, err := ParseRegisterBroker(text, ServerVersion, 0)
+		if err != nil {
+			var e *BodyError
+			if !errors.As(err, &e) {
+				t.Fatalf("error of another type: %v", err)
+			}
+			return
+		}
+		if _, err := ParseRegisterBroker(AppendRegisterBroker(nil, body, false), ServerVersion, 0); err != nil {
+			t.Fatalf("parse again: %v", err)
+		}
+	})
+}
+
+func deflate(t testing.TB, text string) []byte {
+	var b bytes.Buffer
+	z := zlib.NewWriter(&b)
+	if _, err := z.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
