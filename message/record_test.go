@@ -197,8 +197,7 @@ func FuzzRecordParse(f *testing.F) {
 		var r Record
 		n, err := r.Parse(b)
 		if err != nil {
-			var format *FormatError
-			if !errors.As(err, &format) {
+			if _, ok := errors.AsType[*FormatError](err); !ok {
 				t.Fatalf("error of another type: %v", err)
 			}
 			return

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/zlib"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -152,7 +153,7 @@ func (p *pieces) next() []byte {
 func (p *pieces) ended() bool {
 	n, err := io.ReadFull(p.from, p.head[:1])
 	p.have = n
-	return err == io.EOF
+	return errors.Is(err, io.EOF)
 }
 
 // parseTopicText reads "name readQueueNums writeQueueNums perm filterType attributes";

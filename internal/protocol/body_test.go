@@ -202,8 +202,8 @@ func TestDialectForms(t *testing.T) {
 		require.Equal(t, want, string(AppendJSON(nil, again.Interface())))
 	}
 	require.Equal(t, []int64{5, 14}, (&BatchAck{Bits: []byte{1, 2}, StartOffset: 5}).Offsets())
-	require.Equal(t, `{"offsetTable":{"{\"brokerName\":\"broker-a\",\"queueId\":3,\"topic\":\"TopicTest\"}":12}}`,
-		string(AppendStandardJSON(nil, ResetOffsetBody{OffsetTable: map[MessageQueue]int64{mq: 12}})))
+	want := `{"offsetTable":{"{\"brokerName\":\"broker-a\",\"queueId\":3,\"topic\":\"TopicTest\"}":12}}`
+	require.Equal(t, want, string(AppendStandardJSON(nil, ResetOffsetBody{OffsetTable: map[MessageQueue]int64{mq: 12}})))
 }
 
 func TestAppendRoute(t *testing.T) {
@@ -305,7 +305,8 @@ func TestParseJSONForms(t *testing.T) {
 	var info ConsumerRunningInfo
 	in := `{"mqTable":{{"brokerName":"b"}:{"dropped":false}},"properties":{"a":"b"},"statusTable":{},"mqPopTable":null}`
 	require.NoError(t, ParseJSON([]byte(in), &info))
-	require.Equal(t, `{"mqTable":{{"brokerName":"b"}:{"dropped":false}},"properties":{"a":"b"},"statusTable":{}}`, string(AppendJSON(nil, info)))
+	passed := `{"mqTable":{{"brokerName":"b"}:{"dropped":false}},"properties":{"a":"b"},"statusTable":{}}`
+	require.Equal(t, passed, string(AppendJSON(nil, info)))
 }
 
 func TestParseJSONErrors(t *testing.T) {

@@ -30,16 +30,16 @@ func decodeHex(t testing.TB, s string) []byte {
 func TestWorkedExamples(t *testing.T) {
 	c := Command{Code: 105, Language: LanguageJava, Version: 479, Opaque: 7}
 	c.Ext.Set("topic", "TopicTest")
-	asJSON := decodeHex(t, "00000087 00000083"+hex.EncodeToString([]byte(
+	textFrame := decodeHex(t, "00000087 00000083"+hex.EncodeToString([]byte(
 		`{"code":105,"extFields":{"topic":"TopicTest"},"flag":0,"language":"JAVA","opaque":7,"serializeTypeCurrentRPC":"JSON","version":479}`)))
-	require.Equal(t, asJSON, c.Append(nil))
-	asBinary := decodeHex(t, `0000002d 01000029 0069 00 01df 00000007 00000000 00000000 00000014
+	require.Equal(t, textFrame, c.Append(nil))
+	binaryFrame := decodeHex(t, `0000002d 01000029 0069 00 01df 00000007 00000000 00000000 00000014
 		0005 746f706963 00000009 546f70696354657374`)
 	c.Encoding = Binary
-	require.Equal(t, asBinary, c.Append(nil))
+	require.Equal(t, binaryFrame, c.Append(nil))
 
 	var got Command
-	for _, frame := range [][]byte{asJSON, asBinary} {
+	for _, frame := range [][]byte{textFrame, binaryFrame} {
 		require.NoError(t, got.Decode(frame))
 		require.Equal(t, header(&c), header(&got))
 	}

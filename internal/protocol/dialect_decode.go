@@ -21,7 +21,7 @@ func (r *reader) value(v reflect.Value, depth int) error {
 		return r.raw(v, depth)
 	}
 	if v.CanAddr() && v.Kind() == reflect.Struct {
-		if d, ok := v.Addr().Interface().(defaults); ok {
+		if d, ok := reflect.TypeAssert[defaults](v.Addr()); ok {
 			d.setDefaults()
 		}
 	}

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"bytes"
+	"errors"
 	"reflect"
 	"strconv"
 	"strings"
@@ -54,7 +55,7 @@ func (r *reader) fail(why string) *BodyError { return &BodyError{At: r.i, Why: w
 
 // within adds a member to the path of an error.
 func within(err error, step string) error {
-	if e, ok := err.(*BodyError); ok {
+	if e, ok := errors.AsType[*BodyError](err); ok {
 		if e.Path != "" && e.Path[0] != '[' {
 			step += "."
 		}

@@ -30,8 +30,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		var c Command
 		if err := c.Decode(anyFrame(encoding, string(text), "body")); err != nil {
-			var h *HeaderError
-			if !errors.As(err, &h) {
+			if _, ok := errors.AsType[*HeaderError](err); !ok {
 				t.Fatalf("error of another type: %v", err)
 			}
 			if !binary && legalHeader(text) {
@@ -256,8 +255,7 @@ func FuzzRegisterBroker(f *testing.F) {
 		}
 		body, err := ParseRegisterBroker(text, ServerVersion, 0)
 		if err != nil {
-			var e *BodyError
-			if !errors.As(err, &e) {
+			if _, ok := errors.AsType[*BodyError](err); !ok {
 				t.Fatalf("error of another type: %v", err)
 			}
 			return

@@ -123,9 +123,9 @@ func fill(v reflect.Value) {
 
 // unify makes raw fields comparable: only their meaning counts.
 func unify(e *Ext, v reflect.Value) {
-	for i := range v.NumField() {
-		if f, ok := v.Field(i).Interface().(*Field); ok {
-			v.Field(i).Set(reflect.ValueOf(&Field{Value: e.AppendUnescaped(nil, f)}))
+	for _, x := range v.Fields() {
+		if f, ok := reflect.TypeAssert[*Field](x); ok {
+			x.Set(reflect.ValueOf(&Field{Value: e.AppendUnescaped(nil, f)}))
 		}
 	}
 }

@@ -131,7 +131,7 @@ func TestVectorsHeaders(t *testing.T) {
 				if c.Encoding == Binary { // only the order of the fields may differ
 					require.Len(t, again, len(frame))
 				}
-				require.Equal(t, len(again), len(made))
+				require.Len(t, made, len(again))
 				var second Command
 				require.NoError(t, second.Decode(again))
 				require.Equal(t, f.Header, header(&second))

@@ -160,7 +160,7 @@ func emitHeader(b *bytes.Buffer, h *header) {
 func comment(text string) string {
 	var b strings.Builder
 	width := 0
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		if width == 0 || width+len(word) > 95 {
 			if width > 0 {
 				b.WriteByte('\n')
@@ -177,7 +177,8 @@ func comment(text string) string {
 
 // usersText joins users of the same kind: "the request header of A (1) and B (2)".
 func usersText(users []string) string {
-	out := users[0]
+	var out strings.Builder
+	out.WriteString(users[0])
 	last := users[0][:strings.Index(users[0], " of ")+4]
 	for i, u := range users[1:] {
 		if rest, same := strings.CutPrefix(u, last); same {
@@ -186,12 +187,12 @@ func usersText(users []string) string {
 			last = u[:strings.Index(u, " of ")+4]
 		}
 		if i == len(users)-2 {
-			out += " and " + u
+			out.WriteString(" and " + u)
 		} else {
-			out += ", " + u
+			out.WriteString(", " + u)
 		}
 	}
-	return out
+	return out.String()
 }
 
 func (f field) note() string {
