@@ -231,7 +231,8 @@ func TestExt(t *testing.T) {
 	e.Delete("a")
 	_, ok = e.Get("a")
 	require.False(t, ok)
-	require.Equal(t, `{"b":"-5","c":"true","d":"\u0001"}`, string(e.appendJSON(nil)))
+	want := `{"b":"-5","c":"true","d":"\u0001"}`
+	require.Equal(t, want, string(e.appendJSON(nil)))
 	e.Set("big", strings.Repeat("x", maxArena+1))
 	e.Reset()
 	require.Zero(t, e.Len())
