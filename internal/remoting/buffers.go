@@ -14,8 +14,8 @@ const (
 
 // Answer buffers that are kept: so many bytes of them, none larger than half of that.
 const (
-	firstOut = 4 << 10
-	keepOut  = 8 << 20
+	firstOut = 512
+	keepOut  = 4 << 20
 )
 
 // buffers are a driver's free byte slices. They belong to the driver.

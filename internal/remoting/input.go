@@ -78,7 +78,7 @@ func (c *core) keep(s *Session, rest []byte, moved bool) {
 	default:
 		s.in = s.in[:copy(s.in[:cap(s.in)], rest)]
 	}
-	if c.srv.partial.Load() > c.opts.MaxPartial {
+	if len(rest) > ownRead && c.srv.partial.Load() > c.opts.MaxPartial {
 		c.warn(&c.srv.throttles.buffered, "closing connection: too many bytes of unfinished frames", s, ErrTooBuffered)
 		c.end(s, ErrTooBuffered, false)
 		c.release(s)

@@ -35,8 +35,8 @@ type Options struct {
 	PartialTime time.Duration
 	// MinRate is the slowest speed at which a frame may arrive, in bytes a second: default 1,024.
 	MinRate int
-	// MaxPartial bounds the bytes of unfinished frames buffered for all connections together; who would exceed it is closed.
-	// Default 256 MiB.
+	// MaxPartial bounds the bytes of unfinished frames buffered for all connections together: default 256 MiB. Who has
+	// more than 8 KiB of one when it is exceeded is closed; shorter ones are in nobody's way.
 	MaxPartial int64
 	// MaxOut is how many bytes of answers may wait for a peer before nothing more is read from it: default 4 MiB. At
 	// sixteen times as much, which only answers to earlier requests can reach, the connection is closed.

@@ -26,9 +26,11 @@ func TestEcho(t *testing.T) {
 				}
 			}
 		}
+		eventually(t, func() bool { return ts.srv.Stats().FramesIn == 400 }, "all counted")
 		st := ts.srv.Stats()
-		require.EqualValues(t, 400, st.FramesIn)
 		require.EqualValues(t, 1, st.Listeners[0].Open)
+		require.EqualValues(t, 1, st.Listeners[0].Accepted)
+		require.Equal(t, ts.addr, st.Listeners[0].Addr)
 	})
 }
 
