@@ -68,7 +68,7 @@ var owners = []owner{
 	{library: "go.etcd.io/raft/v3", by: []string{"internal/raftlog"}, why: "raft stays behind the door of raftlog"},
 	{
 		library: "github.com/cockroachdb/pebble/v2/vfs", tests: true,
-		by:  []string{"internal/commitlog", "internal/kv", "internal/raftlog", "internal/shard"},
+		by:  []string{"internal/commitlog", "internal/kv", "internal/raftlog", "internal/shard", "internal/nameserver"},
 		why: "vfs is the seam to the disk for those who write files",
 	},
 	{library: "github.com/cockroachdb/pebble/v2", by: []string{"internal/kv"}, why: "the key-value store stays behind the door of kv"},
