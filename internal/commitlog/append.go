@@ -92,6 +92,9 @@ func (m mark) follows(h *Header) string {
 
 // promise is what the frame may say in its field group: no more than what is true at this moment.
 func (l *Log) promise(h *Header) uint32 {
+	if h.Flags&FlagAsync != 0 {
+		return h.Group
+	}
 	group := int64(h.Position - min(h.synced(), l.Synced()))
 	return uint32(min(group, noPromise))
 }
@@ -112,7 +115,7 @@ func (l *Log) seal(h *Header) {
 
 // AppendFrame puts a frame of a leader at the tail. Its position must be the tail or, when it begins a segment, the next segment's start. The frame
 // is verified and copied as it is: logs are equal byte for byte on all replicas. What it promises about syncs is made true first, so this may write
-// and sync what was appended before. Errors: [ErrPosition], [ErrTooLarge], [ErrUnwritten], [ErrFailed]. Tail's holder only.
+// and sync what was appended before. Errors: [ErrPosition], [ErrTooLarge], [ErrUnwritten], [ErrFull], [ErrFailed]. Tail's holder only.
 func (l *Log) AppendFrame(frame []byte) error {
 	if err := l.Err(); err != nil {
 		return err
@@ -157,7 +160,7 @@ func (l *Log) AppendFrame(frame []byte) error {
 
 // keepPromise makes true on this disk what a leader's frame says of syncs (see Header.Group): the bytes are not changed, they are equal on all replicas.
 func (l *Log) keepPromise(h *Header) error {
-	if h.Flags&FlagAsync != 0 || h.synced() <= l.Synced() {
+	if h.synced() <= l.Synced() {
 		return nil
 	}
 	if err := l.Write(); err != nil {

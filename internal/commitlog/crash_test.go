@@ -99,6 +99,12 @@ func (p *player) compare(frames []Frame, now, next []sealed, must int) {
 
 // add seals n entries of random sizes.
 func (p *player) add(list []sealed, n int) []sealed {
+	list, err := p.tryAdd(list, n)
+	require.NoError(p.t, err)
+	return list
+}
+
+func (p *player) tryAdd(list []sealed, n int) ([]sealed, error) {
 	list = slices.Clone(list)
 	for range n {
 		e := sealed{term: p.term, index: uint64(len(list) + 1), size: p.rng.IntN(6000)}
@@ -106,13 +112,15 @@ func (p *player) add(list []sealed, n int) []sealed {
 			e.size = p.rng.IntN(100)
 		}
 		buf, pos, err := p.log.Reserve(e.size)
-		require.NoError(p.t, err)
+		if err != nil {
+			return list, err
+		}
 		copy(buf[HeaderSize:], e.bytes())
 		e.pos = pos
 		p.log.Seal(buf, Header{Kind: KindMessages, Term: e.term, Index: e.index, Time: int64(e.index), Group: uint32(p.rng.IntN(100))})
 		list = append(list, e)
 	}
-	return list
+	return list, nil
 }
 
 // step does one operation.

@@ -18,11 +18,11 @@ import (
 //	│ u32    │"MQ" │ 1 │ u8│ u32    │ u32   │ u64   │ u64   │ u64      │ u64  │ u32   │ u32   │         │
 //	└────────┴─────┴───┴───┴────────┴───────┴───────┴───────┴──────────┴──────┴───────┴───────┴─────────┘
 //	length    of the whole frame, header included
-//	CRC-32C   Castagnoli, over the bytes [12, length); of a pad only over [12, 56)
+//	CRC-32C   Castagnoli, over the bytes [0, 8) and [12, length); of a pad over [0, 8) and [12, 56)
 //	position  of this frame's first byte in the log; under the CRC, so that a frame is valid at one place only
 //	time      milliseconds since 1970, the leader's clock
-//	group     the promise "everything before position-group had been synced when this frame was written"; 2^32-1 promises nothing
-//	flags     bit 0: written under durability async
+//	group     a promise: everything before position-group had been synced, on this disk, when this frame was written; 2^32-1 promises nothing
+//	flags     bit 0: written under durability async; group is no promise then
 //
 // Frames follow each other without gaps. A frame that does not fit in the rest of its segment begins the next one; the rest is a pad (a header
 // whose length is the rest, term, index, count, time, group and flags zero; its body is never written nor read) or, if less than a header is
@@ -59,7 +59,7 @@ const (
 	lastKind = KindPad
 )
 
-// FlagAsync marks a frame that was written under durability async.
+// FlagAsync marks a frame that was written under durability async: it says nothing about syncs, and a bad frame before it is a torn write.
 const FlagAsync uint32 = 1
 
 // noPromise in the field group promises nothing about syncs.
@@ -75,8 +75,9 @@ type Header struct {
 	Position    message.Position
 	Time        int64 // ms since 1970, by the leader's clock
 	Size        int   // bytes of the whole frame
-	// Group is the distance from the start of the write group (what one pwrite and one sync put on the disk) to this frame. The log moves the
-	// start back to what was really synced when the frame is sealed, so that on the disk it is the promise described above; 0 is always right.
+	// Group is the distance from the start of the write group (what one pwrite and one sync put on the disk) to this frame. Seal moves the start
+	// back to what is really synced at that moment, so that it is the promise drawn above: recovery takes a bad frame before the start of a later
+	// frame's group for damage, and any other for a torn write. 0 is always right. With FlagAsync it means nothing.
 	Group uint32
 	Flags uint32
 }
@@ -90,15 +91,15 @@ type Frame struct {
 // end is the position behind the frame.
 func (h *Header) end() message.Position { return h.Position + message.Position(h.Size) }
 
-// synced is the position up to which the log had been synced when the frame was written; 0 when the frame does not say.
+// synced is the position up to which the frame promises that the log had been synced before it; 0 when it promises nothing.
 func (h *Header) synced() message.Position {
-	if h.Group == noPromise {
+	if h.Group == noPromise || h.Flags&FlagAsync != 0 {
 		return 0
 	}
 	return h.Position - message.Position(h.Group)
 }
 
-// put writes the header of a frame and its CRC. REQUIRES: len(b) == h.Size, the payload is in place.
+// put writes the header of a frame and its CRC. REQUIRES: b is what the CRC covers: the frame with its payload, or a pad's header.
 func (h *Header) put(b []byte) {
 	be := binary.BigEndian
 	be.PutUint32(b[atLength:], uint32(h.Size))
@@ -111,14 +112,18 @@ func (h *Header) put(b []byte) {
 	be.PutUint64(b[atTime:], uint64(h.Time))
 	be.PutUint32(b[atGroup:], h.Group)
 	be.PutUint32(b[atFlags:], h.Flags)
-	be.PutUint32(b[atCRC:], crc32.Checksum(b[atCount:], castagnoli))
+	be.PutUint32(b[atCRC:], checksum(b))
+}
+
+// checksum is the CRC of a frame, or of a pad's header: of everything but the CRC itself.
+func checksum(b []byte) uint32 {
+	return crc32.Update(crc32.Checksum(b[:atCRC], castagnoli), castagnoli, b[atCount:])
 }
 
 // putPad writes a pad's header into b[:HeaderSize]. Its bytes follow from its place alone.
 func putPad(b []byte, pos message.Position, size int64) {
-	h := Header{Kind: KindPad, Position: pos, Size: HeaderSize}
+	h := Header{Kind: KindPad, Position: pos, Size: int(size)}
 	h.put(b[:HeaderSize])
-	binary.BigEndian.PutUint32(b[atLength:], uint32(size)) // not under the CRC
 }
 
 func readHeader(b []byte) Header {
@@ -155,7 +160,7 @@ func checkSum(h *Header, b []byte) (why string) {
 	if h.Kind == KindPad {
 		end = HeaderSize
 	}
-	if got, want := crc32.Checksum(b[atCount:end], castagnoli), binary.BigEndian.Uint32(b[atCRC:]); got != want {
+	if got, want := checksum(b[:end]), binary.BigEndian.Uint32(b[atCRC:]); got != want {
 		return fmt.Sprintf("CRC is %08x, the frame says %08x", got, want)
 	}
 	return ""
