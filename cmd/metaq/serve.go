@@ -9,10 +9,14 @@ import (
 	"net/netip"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/metaqio/metaq/internal/broker"
 	"github.com/metaqio/metaq/internal/daemon"
+	"github.com/metaqio/metaq/internal/nameserver"
 	"github.com/metaqio/metaq/internal/remoting"
 	"github.com/metaqio/metaq/internal/remotingdoor"
 	"github.com/metaqio/metaq/internal/shard"
@@ -37,7 +41,10 @@ func runServer(ctx context.Context, s daemon.Settings, reload *daemon.Reload, lo
 		return err
 	}
 	defer func() { err = errors.Join(err, n.broker.Close()) }()
-	reload.Subscribe(func(s daemon.Settings) { n.broker.Configure(n.config(s)) })
+	reload.Subscribe(func(s daemon.Settings) {
+		n.broker.Configure(n.config(s))
+		n.refreshTopics()
+	})
 
 	removeReady, err := daemon.WriteReady(s.ReadyFile, listeners.Addresses())
 	if err != nil {
@@ -56,10 +63,15 @@ type server struct {
 	started   time.Time
 	failed    chan error // the shard can't go on
 
-	broker *broker.Broker
-	door   *remotingdoor.Door
-	remote *remoting.Server
+	broker     *broker.Broker
+	door       *remotingdoor.Door
+	remote     *remoting.Server
+	names      *nameserver.Server
+	topicTable atomic.Pointer[topicTable]
 }
+
+// realDisk is where everything is kept.
+var realDisk = vfs.Default
 
 func (n *server) open(data string) (err error) {
 	s := n.settings
@@ -80,8 +92,11 @@ func (n *server) open(data string) (err error) {
 	}
 	n.log.Debug("log recovered", "recovery", fmt.Sprintf("%+v", rec))
 	n.broker = b
+	if err := n.openNames(filepath.Join(data, "nameserver")); err != nil {
+		return errors.Join(err, b.Close())
+	}
 	n.door = remotingdoor.New(remotingdoor.Options{
-		Broker: b, StoreHost: n.storeHost, Settings: s.RocketMQ, Started: n.started, Log: n.log,
+		Broker: b, NameServer: nameDoor{n.names}, StoreHost: n.storeHost, Settings: s.RocketMQ, Started: n.started, Log: n.log,
 	})
 	n.remote, err = remoting.New(remoting.Options{
 		NewWorker: n.door.NewWorker, MaxConns: s.MaxConnections, IdleTimeout: s.IdleTimeout, Log: n.log,
@@ -108,6 +123,7 @@ func (n *server) run(ctx context.Context) error {
 	}()
 	var g daemon.Group
 	g.Add("broker", n.broker.Run)
+	g.Add("name server", n.names.Run)
 	g.Add("connections", n.remote.Serve)
 	err := g.Run(ctx)
 	n.door.Close()

@@ -60,8 +60,8 @@ func deleteTopic(ctx context.Context, r *request) *protocol.Command {
 	return r.ok()
 }
 
-// topicConfig is a topic in the protocol's form.
-func topicConfig(t *entry.Topic) protocol.TopicConfig {
+// TopicConfig is a topic in the protocol's form.
+func TopicConfig(t *entry.Topic) protocol.TopicConfig {
 	c := protocol.TopicConfig{
 		TopicName: t.Name, ReadQueueNums: t.ReadQueues, WriteQueueNums: t.WriteQueues, Perm: t.Perm, TopicFilterType: protocol.SingleTag,
 		TopicSysFlag: t.SysFlag, Order: t.Order, Attributes: t.Attributes,
@@ -92,7 +92,7 @@ func allTopics(_ context.Context, r *request) *protocol.Command {
 		topics = page(topics, h.TopicSeq, h.MaxTopicNum, h.DataVersion, body.DataVersion)
 	}
 	for i := range topics {
-		body.TopicConfigTable[topics[i].Name] = topicConfig(&topics[i])
+		body.TopicConfigTable[topics[i].Name] = TopicConfig(&topics[i])
 	}
 	a := r.json(protocol.AppendJSON(nil, &body))
 	a.Ext.SetInt("totalTopicNum", int64(total))
@@ -109,7 +109,7 @@ func getTopic(_ context.Context, r *request) *protocol.Command {
 	if !ok {
 		return r.Reply(protocol.RespTopicNotExist, "No topic in this broker. topic: "+h.Topic)
 	}
-	return r.json(protocol.AppendJSON(nil, &protocol.TopicConfigAndQueueMapping{TopicConfig: topicConfig(&t)}))
+	return r.json(protocol.AppendJSON(nil, &protocol.TopicConfigAndQueueMapping{TopicConfig: TopicConfig(&t)}))
 }
 
 // UPDATE_AND_CREATE_TOPIC_LIST (18)
