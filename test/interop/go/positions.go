@@ -74,6 +74,7 @@ func commit(r *rig) {
 	in := newInbox()
 	c := r.push(group, topic, all, into(in))
 	in.awaitDistinct(r, 40)
+	r.check(in.staysAt(40, time.Second), "messages came twice")
 	r.must(c.Shutdown(), "shut down")
 	again := newInbox()
 	r.push(group, topic, all, into(again))

@@ -60,12 +60,16 @@ func sendAsync(r *rig) {
 	var mu sync.Mutex
 	var errs []error
 	var answers sync.WaitGroup
+	onTheWay := make(chan struct{}, 32) // a server may refuse what it cannot take at once
+	r.reach("send, and wait for answers")
 	for i := range 100 {
+		onTheWay <- struct{}{}
 		texts = append(texts, strconv.Itoa(i))
 		answers.Add(1)
 		err := p.SendAsync(context.Background(), func(_ context.Context, result *primitive.SendResult, err error) {
 			mu.Lock()
 			defer mu.Unlock()
+			<-onTheWay
 			if err != nil || result.Status != primitive.SendOK {
 				errs = append(errs, fmt.Errorf("%v %w", result, err))
 			}
@@ -73,7 +77,6 @@ func sendAsync(r *rig) {
 		}, message(topic, "TagA", texts[i]))
 		r.must(err, "send")
 	}
-	r.reach("wait for the answers")
 	answers.Wait()
 	if len(errs) > 0 {
 		r.fail("%d errors, the first: %v", len(errs), errs[0])

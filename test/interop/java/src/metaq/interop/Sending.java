@@ -13,6 +13,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import org.apache.rocketmq.client.consumer.listener.ConsumeOrderlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerOrderly;
@@ -107,20 +108,24 @@ final class Sending {
         CountDownLatch answers = new CountDownLatch(n);
         Set<String> acknowledged = new HashSet<>();
         ConcurrentLinkedQueue<Throwable> errors = new ConcurrentLinkedQueue<>();
+        Semaphore onTheWay = new Semaphore(32); // a server may refuse what it cannot take at once
         for (int i = 0; i < n; i++) {
             String text = "m" + i;
+            Check.that(onTheWay.tryAcquire(Rig.SOON.toSeconds(), TimeUnit.SECONDS), "no answer to any of 32 sends");
             producer.send(text(topic, "TagA", text), new SendCallback() {
                 @Override
                 public void onSuccess(SendResult result) {
                     synchronized (acknowledged) {
                         acknowledged.add(text);
                     }
+                    onTheWay.release();
                     answers.countDown();
                 }
 
                 @Override
                 public void onException(Throwable e) {
                     errors.add(e);
+                    onTheWay.release();
                     answers.countDown();
                 }
             });
