@@ -36,6 +36,8 @@ var floors = []room{
 
 	{path: "internal/shard", floor: 3},
 	{path: "client", floor: 3},
+	{path: "internal/admin", floor: 3, onlyBy: "cmd"},
+	{path: "internal/bench", floor: 3, onlyBy: "cmd"},
 
 	{path: "internal/view/*", floor: 4},
 
