@@ -56,25 +56,37 @@ type CommitRequest struct {
 	Client       *Client
 }
 
+// Committed says what became of a commit.
+type Committed byte
+
+const (
+	// CommitPassed: there is nothing to be stored, because it comes late or is known already.
+	CommitPassed Committed = iota
+	// CommitPending: it is stored once the pass's batch is done.
+	CommitPending
+	// CommitBackwards: it is an administrator's reset, see ResetOffset.
+	CommitBackwards
+)
+
 // Commit stores a group's offset. It never goes back: a smaller offset from a member
 // of the group, which may come late, is passed over. From anybody else it is an
-// administrator's reset (backwards == true): see ResetOffset.
-func (p *Pass) Commit(r *CommitRequest) (backwards bool, err error) {
+// administrator's reset.
+func (p *Pass) Commit(r *CommitRequest) (Committed, error) {
 	if p.b.groups.Get(r.Group) == nil {
 		if p.mayCreateGroup(string(r.Group)) {
-			return false, ErrCold
+			return CommitPassed, ErrCold
 		}
-		return false, refuse(GroupNotFound, "Group %s not exist!", r.Group)
+		return CommitPassed, refuse(GroupNotFound, "Group %s not exist!", r.Group)
 	}
 	d := p.find(r.Topic)
 	if d == nil {
-		return false, refuse(TopicNotFound, "Topic %s not exist!", r.Topic)
+		return CommitPassed, refuse(TopicNotFound, "Topic %s not exist!", r.Topic)
 	}
 	if r.QueueID < 0 || int(r.QueueID) >= len(d.queues.Queues) {
-		return false, refuse(InvalidParameter, "queueId %d is illegal, topic %s has %d queues", r.QueueID, r.Topic, len(d.queues.Queues))
+		return CommitPassed, refuse(InvalidParameter, "queueId %d is illegal, topic %s has %d queues", r.QueueID, r.Topic, len(d.queues.Queues))
 	}
 	if r.Offset < 0 {
-		return false, refuse(InvalidParameter, "offset %d is negative", r.Offset)
+		return CommitPassed, refuse(InvalidParameter, "offset %d is negative", r.Offset)
 	}
 	id := ""
 	if r.Client != nil {
@@ -82,14 +94,17 @@ func (p *Pass) Commit(r *CommitRequest) (backwards bool, err error) {
 	}
 	t := p.b.offsets.Of(r.Group, r.Topic)
 	if t.Pending(r.QueueID) || p.b.locks.denies(string(r.Group), string(r.Topic), r.QueueID, id) {
-		return false, nil
+		return CommitPassed, nil
 	}
-	if r.Offset < t.At(r.QueueID) {
-		return !p.b.isMember(r.Client, string(r.Group)), nil
+	switch at := t.At(r.QueueID); {
+	case r.Offset < at && !p.b.isMember(r.Client, string(r.Group)):
+		return CommitBackwards, nil
+	case r.Offset <= at:
+		return CommitPassed, nil
 	}
 	p.durable = true
 	p.commit(r.Group, r.Topic, r.QueueID, r.Offset)
-	return false, nil
+	return CommitPending, nil
 }
 
 func (b *Broker) isMember(c *Client, group string) bool {

@@ -44,14 +44,16 @@ func updateConsumerOffset(w *worker, s *remoting.Session, c *protocol.Command) {
 		w.refuse(s, c, err)
 		return
 	}
-	backwards, err := w.pass.Commit(&broker.CommitRequest{
+	outcome, err := w.pass.Commit(&broker.CommitRequest{
 		Group: h.ConsumerGroup, Topic: h.Topic, QueueID: h.QueueId, Offset: message.QueueOffset(h.CommitOffset), Client: w.conn(s).client,
 	})
 	switch {
-	case err == broker.ErrCold || backwards:
+	case err == broker.ErrCold || outcome == broker.CommitBackwards:
 		w.goCold(s, c, coldCommit)
 	case err != nil:
 		w.refuse(s, c, err)
+	case outcome == broker.CommitPassed:
+		w.answer(s, c, c.Reply(protocol.RespSuccess, ""))
 	case !c.IsOneway():
 		w.cur.commits = append(w.cur.commits, plainReply{s, c.Opaque, c.Encoding})
 	}
