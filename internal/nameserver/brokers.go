@@ -24,6 +24,9 @@ func (s *Server) registerBroker(c Conn, cmd *protocol.Command) *protocol.Command
 		return cmd.Reply(protocol.RespSystemError,
 			fmt.Sprintf("crc32 not match: bodyCrc32 is %d, that of the body is %d", crc, protocol.BodyCRC(cmd.Body)))
 	}
+	if s.isSelf(&a.header, &cmd.Ext) {
+		return s.registered(c, cmd, accepted{})
+	}
 	if err := s.prepare(&a, cmd); err != nil {
 		return cmd.Reply(protocol.RespSystemError, "register broker failed: "+err.Error())
 	}
@@ -31,7 +34,6 @@ func (s *Server) registerBroker(c Conn, cmd *protocol.Command) *protocol.Command
 	a.replace = s.settings.DeleteTopicWithBrokerRegistration
 	known := s.table.brokers[a.header.BrokerName] != nil
 	done, err := s.table.register(&a, &s.limits)
-	order := s.settings.ReturnOrderTopicConfigToBroker
 	s.mu.Unlock()
 	switch h := &a.header; {
 	case err != nil:
@@ -46,10 +48,29 @@ func (s *Server) registerBroker(c Conn, cmd *protocol.Command) *protocol.Command
 		s.log.Info("broker registered", "broker", h.BrokerName, "id", h.BrokerId, "address", h.BrokerAddr, "cluster", h.ClusterName)
 	}
 	s.notify(done.min)
+	return s.registered(c, cmd, done)
+}
+
+// isSelf says whether it is the broker of this process that registers, because it was told to register with all name servers of a cluster.
+func (s *Server) isSelf(h *protocol.RegisterBrokerRequest, ext *protocol.Ext) bool {
+	from, ok := ext.Get(processField)
+	if !ok || string(from) != process {
+		return false
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.local != nil && s.local.Name == h.BrokerName && s.local.BrokerID == h.BrokerId
+}
+
+// registered is the answer to a registration.
+func (s *Server) registered(c Conn, cmd *protocol.Command, done accepted) *protocol.Command {
 	r := cmd.Reply(protocol.RespSuccess, "")
 	if done.master != nil {
 		(&protocol.RegisterBrokerResponse{MasterAddr: done.master.address(c), HaServerAddr: done.master.haAddress(c)}).Encode(&r.Ext)
 	}
+	s.mu.RLock()
+	order := s.settings.ReturnOrderTopicConfigToBroker
+	s.mu.RUnlock()
 	if order {
 		r.Body = s.kvTable(orderNamespace)
 	}
