@@ -78,7 +78,8 @@ func (p *buffers) putOut(b []byte) {
 	switch {
 	case cap(b) == 0 || cap(b) > keepOut/2:
 	case p.single:
-		outBuffers.Put(&b)
+		single := b // b itself stays off the heap
+		outBuffers.Put(&single)
 	case p.outSize+cap(b) <= keepOut:
 		p.outs = append(p.outs, b[:0])
 		p.outSize += cap(b)

@@ -132,7 +132,7 @@ func (c *Client) Call(ctx context.Context, cmd *protocol.Command) (*protocol.Com
 		return nil, err
 	}
 	c.add(cmd, opaque, 0)
-	c.flush() // unlocks mu
+	c.flush()
 	select {
 	case r := <-ch:
 		resultChans.Put(ch)
@@ -224,13 +224,16 @@ func (c *Client) flush() {
 		return
 	}
 	c.writing = true
-	c.write()
+	c.writeOnce()
+	c.writing = false
+	c.flushSoon() // others go on to add, and this goroutine has something else to do
+	c.mu.Unlock()
 }
 
 // flushSoon has out written by a goroutine of its own, unless somebody does already. What is added until that runs
 // leaves in the same write.
 func (c *Client) flushSoon() {
-	if c.writing || c.corked || len(c.out) == 0 {
+	if c.writing || c.corked || len(c.out) == 0 || c.err != nil {
 		return
 	}
 	c.writing = true
@@ -244,20 +247,25 @@ func (c *Client) flushSoon() {
 // write writes until out is empty. It is called with mu held, by whoever has set writing, and returns without.
 func (c *Client) write() {
 	for len(c.out) > 0 && c.err == nil {
-		b := c.out
-		c.out, c.spare = c.spare[:0], nil
-		c.mu.Unlock()
-		c.conn.SetWriteDeadline(time.Now().Add(c.o.Timeout))
-		_, err := c.conn.Write(b)
-		if err != nil {
-			c.fail(fmt.Errorf("write: %w", err))
-		}
-		c.mu.Lock()
-		if cap(b) <= c.o.MaxPending {
-			c.spare = b
-		}
-		c.drained.Broadcast()
+		c.writeOnce()
 	}
 	c.writing = false
 	c.mu.Unlock()
+}
+
+// writeOnce writes out. It is called with mu held, and lets go of it meanwhile.
+func (c *Client) writeOnce() {
+	b := c.out
+	c.out, c.spare = c.spare[:0], nil
+	c.mu.Unlock()
+	c.conn.SetWriteDeadline(time.Now().Add(c.o.Timeout))
+	_, err := c.conn.Write(b)
+	if err != nil {
+		c.fail(fmt.Errorf("write: %w", err))
+	}
+	c.mu.Lock()
+	if cap(b) <= c.o.MaxPending {
+		c.spare = b
+	}
+	c.drained.Broadcast()
 }

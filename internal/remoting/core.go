@@ -232,9 +232,36 @@ func (c *core) countAnswers(s *Session) {
 	s.waiting = max(s.waiting, 0)
 }
 
+// account keeps the server's total of pending bytes.
+func (c *core) account(s *Session) {
+	if pending := s.Pending(); pending != s.counted {
+		c.srv.out.Add(int64(pending - s.counted))
+		s.counted = pending
+	}
+}
+
+// outLimits are the pending bytes from which on a session is held, and ended.
+func (c *core) outLimits() (soft, hard int) {
+	if c.srv.out.Load() > c.opts.MaxTotalOut {
+		return min(smallOut, c.opts.MaxOut), c.opts.MaxOut
+	}
+	return c.opts.MaxOut, hardOutFactor * c.opts.MaxOut
+}
+
+// drained reports whether s is held and the peer has taken enough.
+func (c *core) drained(s *Session) bool {
+	if !s.held || s.over {
+		return false
+	}
+	soft, _ := c.outLimits()
+	return s.Pending() <= soft/2
+}
+
 // settled decides what is next for s after an attempt to write: whether it ends, and whether it is held.
 func (c *core) settled(s *Session) {
+	c.account(s)
 	pending := s.Pending()
+	soft, hard := c.outLimits()
 	idle := s.waiting == 0 && pending == 0
 	switch {
 	case s.over:
@@ -242,9 +269,10 @@ func (c *core) settled(s *Session) {
 		c.end(s, ErrPeerClosed, false)
 	case c.stop && (idle || !s.seen):
 		c.end(s, ErrShutdown, false)
-	case pending > hardOutFactor*c.opts.MaxOut:
+	case pending > hard:
+		c.warn(&c.srv.throttles.slow, "closing connection: too many bytes of answers wait for it", s, ErrSlowReader)
 		c.end(s, ErrSlowReader, true)
-	case pending > c.opts.MaxOut:
+	case pending > soft:
 		s.held = true
 	}
 }
@@ -322,6 +350,8 @@ func (c *core) leave(s *Session) {
 	s.gone = true
 	c.bufs.putOut(s.Out)
 	s.Out, s.outAt, s.walked = nil, 0, 0
+	c.srv.out.Add(-int64(s.counted))
+	s.counted = 0
 	c.release(s)
 	s.listener.left(c.srv)
 }

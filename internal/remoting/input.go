@@ -146,6 +146,7 @@ func (c *core) resume(s *Session) bool {
 	if s.ended || s.in == nil {
 		return true
 	}
+	s.mark, s.markAt = int32(len(s.in)), c.now // while it was held, nothing could arrive
 	c.feed(s, s.in)
 	return !s.held
 }

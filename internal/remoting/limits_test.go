@@ -366,3 +366,65 @@ func (ts *testServer) session(c *Client) *Session {
 	require.FailNow(ts.t, "no session")
 	return nil
 }
+
+func TestTooManyPendingBytesOfAll(t *testing.T) {
+	overDrivers(t, func(t *testing.T, d driverCase) {
+		ts := start(t, d, Options{MaxOut: 512 << 10, MaxTotalOut: 1 << 20, ReadPerPass: 4 << 10})
+		var conns []net.Conn
+		var sent sync.WaitGroup
+		defer sent.Wait()
+		for range 8 {
+			conn := ts.dial()
+			defer conn.Close()
+			conns = append(conns, conn)
+			big := protocol.Command{Code: codeBig, Remark: strings.Repeat("x", 32)}
+			sent.Go(func() {
+				for range 1000 {
+					if _, err := conn.Write(big.Append(nil)); err != nil {
+						return
+					}
+				}
+			})
+		}
+		eventually(t, func() bool { return ts.srv.Stats().Pending > 1<<20 }, "too much is pending")
+		// Nothing much is added, but who wants little is served, and who reads at last gets everything.
+		good := ts.client()
+		for range 100 {
+			_, err := good.Call(context.Background(), &protocol.Command{Code: codeFlush})
+			require.NoError(t, err)
+		}
+		require.Less(t, ts.srv.Stats().Pending, int64(4<<20))
+		r := frameReader{conn: conns[0]}
+		for range 1000 {
+			if _, err := r.next(); err != nil { // unless it had more than MaxOut already
+				break
+			}
+		}
+		for _, conn := range conns {
+			conn.Close()
+		}
+		eventually(t, func() bool { return ts.srv.Stats().Pending == 0 }, "forgotten")
+	})
+}
+
+func TestHeldFrameIsNotStalled(t *testing.T) {
+	overDrivers(t, func(t *testing.T, d driverCase) {
+		ts := start(t, d, Options{MaxOut: 1 << 20, PartialTime: 50 * time.Millisecond})
+		conn := ts.dial()
+		big := protocol.Command{Code: codeBig, Remark: strings.Repeat("x", 8<<10)}
+		frame := request(codeEcho, 1, []byte("after"))
+		_, err := conn.Write(append(big.Append(nil), frame[:20]...))
+		require.NoError(t, err)
+		eventually(t, func() bool { return ts.srv.Stats().FramesIn == 1 }, "served")
+		timer := time.NewTimer(200 * time.Millisecond) // longer than a frame may take
+		<-timer.C
+		r := frameReader{conn: conn}
+		_, err = r.next()
+		require.NoError(t, err)
+		_, err = conn.Write(frame[20:])
+		require.NoError(t, err)
+		c, err := r.next()
+		require.NoError(t, err)
+		require.Equal(t, "after", string(c.Body))
+	})
+}

@@ -240,7 +240,7 @@ func (l *loop) after(s *Session) {
 		s.sock.CloseWrite()
 		l.watch(s, lingerTime)
 		l.nextLate = min(l.nextLate, s.endAt)
-	case s.held && !s.over && pending <= l.opts.MaxOut/2:
+	case l.drained(s):
 		l.ready = append(l.ready, s) // resume makes it read again
 	}
 	if s.endAt != 0 {

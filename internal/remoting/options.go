@@ -20,6 +20,7 @@ type Options struct {
 	// TLS, when set, is how connections that begin with a TLS handshake are served; else they are closed.
 	TLS *tls.Config
 	// HTTP, when set, gets connections that begin with an HTTP/1 method. It owns them, and has a goroutine of its own.
+	// Encrypted ones have the method ConnectionState of a tls.Conn.
 	HTTP func(net.Conn)
 	// HTTP2, when set, gets connections that begin with the HTTP/2 preface. It owns them, and has a goroutine of its own.
 	HTTP2 func(net.Conn)
@@ -41,6 +42,9 @@ type Options struct {
 	// MaxOut is how many bytes of answers may wait for a peer before nothing more is read from it: default 4 MiB. At
 	// sixteen times as much, which only answers to earlier requests can reach, the connection is closed.
 	MaxOut int
+	// MaxTotalOut is how many bytes of answers may wait for all peers together: default 512 MiB. While it is exceeded,
+	// peers with more than 64 KiB pending are not read, and those with more than MaxOut are closed.
+	MaxTotalOut int64
 	// MaxOutTime closes a connection that is not read because of MaxOut and takes no byte for so long: default 30 s.
 	MaxOutTime time.Duration
 	// ReadPerPass bounds the bytes read from one connection in a pass, and is the size of a loop's read buffer: default 256 KiB.
@@ -63,8 +67,12 @@ const (
 	handshakeTime = 10 * time.Second
 )
 
-// hardOutFactor times MaxOut is what a connection may have pending at most.
-const hardOutFactor = 16
+// What a connection may have pending at most: so many times MaxOut, and so much before it is not read any more while
+// all of them together have too much.
+const (
+	hardOutFactor = 16
+	smallOut      = 64 << 10
+)
 
 // withDefaults returns o with every zero value replaced.
 func (o Options) withDefaults() Options {
@@ -76,6 +84,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.MinRate, 1024)
 	setDefault(&o.MaxPartial, 256<<20)
 	setDefault(&o.MaxOut, 4<<20)
+	setDefault(&o.MaxTotalOut, 512<<20)
 	setDefault(&o.MaxOutTime, 30*time.Second)
 	setDefault(&o.ReadPerPass, 256<<10)
 	setDefault(&o.PassBytes, 4<<20)

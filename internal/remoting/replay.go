@@ -39,6 +39,15 @@ func (c *replayConn) CloseWrite() error {
 	return nil
 }
 
+// secureConn is a replayConn that is encrypted: what http.Server and others look for is this method.
+type secureConn struct {
+	*replayConn
+	tls *tls.Conn
+}
+
+// ConnectionState says what was agreed on with the peer.
+func (c secureConn) ConnectionState() tls.ConnectionState { return c.tls.ConnectionState() }
+
 // handshake makes a TLS connection of c and drives it.
 func (srv *Server) handshake(c *replayConn, l *listener) {
 	ctx, cancel := context.WithTimeout(srv.running, handshakeTime)

@@ -128,7 +128,7 @@ func (r *routine) received(b []byte, n int) {
 
 // idle waits, without reading, until the session has changed or its time is over. mu is held before and after.
 func (r *routine) idle() {
-	if !r.drained() {
+	if !r.drained(r.s) {
 		at, _ := r.due(r.s)
 		r.mu.Unlock()
 		timer := time.NewTimer(time.Duration(at - clock()))
@@ -144,15 +144,10 @@ func (r *routine) idle() {
 	}
 	r.begin()
 	r.check(r.s)
-	if r.drained() {
+	if r.drained(r.s) {
 		r.resume(r.s)
 	}
 	r.finish()
-}
-
-// drained reports whether the peer has taken enough of what it was held for.
-func (r *routine) drained() bool {
-	return r.s.held && !r.s.over && r.s.Pending() <= r.opts.MaxOut/2
 }
 
 // setReadDeadline lets a read end when the session has to be looked at.
@@ -254,6 +249,7 @@ func (r *routine) write() {
 		r.bufs.putOut(b)
 	}
 	r.out, r.writing = nil, false
+	r.account(r.s)
 	if s := r.s; s.gone || r.wrErr == nil && !s.held && !s.over && !s.eof && !r.stop {
 		return
 	}
@@ -277,7 +273,7 @@ func (r *routine) step(b []byte) {
 	r.now = clock()
 	s.activeAt, s.sentAt = r.now, r.now
 	r.srv.counters.bytesOut.Add(int64(n))
-	if r.drained() {
+	if r.drained(r.s) {
 		r.changed()
 	}
 	if err != nil {

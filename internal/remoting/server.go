@@ -2,6 +2,7 @@ package remoting
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -24,6 +25,7 @@ type Server struct {
 	counters  *counters
 	throttles throttles
 	partial   atomic.Int64 // bytes of buffers of unfinished frames
+	out       atomic.Int64 // bytes of answers that peers have not taken
 	open      atomic.Int64 // connections
 	next      atomic.Uint32
 
@@ -257,14 +259,18 @@ func (srv *Server) serves(kind protocolKind, secure bool) bool {
 // serveOther gives conn, of which prefix was read, to whom it concerns.
 func (srv *Server) serveOther(kind protocolKind, conn net.Conn, prefix []byte, l *listener, secure bool) {
 	c := &replayConn{Conn: conn, prefix: prefix, closed: func() { l.left(srv) }}
+	other := net.Conn(c)
+	if inner, ok := conn.(*tls.Conn); ok {
+		other = secureConn{c, inner}
+	}
 	switch kind {
 	case kindTLS:
 		c.closed = func() {} // the session inside counts
 		srv.wg.Go(func() { srv.handshake(c, l) })
 	case kindHTTP:
-		go srv.opts.HTTP(c)
+		go srv.opts.HTTP(other)
 	case kindHTTP2:
-		go srv.opts.HTTP2(c)
+		go srv.opts.HTTP2(other)
 	}
 }
 

@@ -28,6 +28,8 @@ type Session struct {
 	walked int    // what of Out is already counted as answers
 	queued int    // bytes of answers that a writing goroutine has (routine)
 
+	counted int // what of the pending bytes the server's total contains
+
 	waiting int32 // requests served that want an answer and have none yet
 	mark    int32 // bytes of the unfinished frame at markAt
 

@@ -11,6 +11,7 @@ type Stats struct {
 	FramesOut int64
 	Passes    int64            // of all drivers
 	Partial   int64            // bytes of buffers of unfinished frames, now
+	Pending   int64            // bytes of answers that peers have not taken at once, now
 	Closed    map[string]int64 // sessions by the reason of their end, as a short label
 }
 
@@ -53,7 +54,7 @@ func (srv *Server) Stats() Stats {
 	st := Stats{
 		BytesIn: c.bytesIn.Load(), BytesOut: c.bytesOut.Load(),
 		FramesIn: c.framesIn.Load(), FramesOut: c.framesOut.Load(),
-		Passes: c.passes.Load(), Partial: srv.partial.Load(),
+		Passes: c.passes.Load(), Partial: srv.partial.Load(), Pending: srv.out.Load(),
 		Closed: make(map[string]int64),
 	}
 	for i := range c.closed {
