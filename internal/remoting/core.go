@@ -240,28 +240,23 @@ func (c *core) account(s *Session) {
 	}
 }
 
-// outLimits are the pending bytes from which on a session is held, and ended.
-func (c *core) outLimits() (soft, hard int) {
+// outLimit is how many bytes may be pending before a session is held.
+func (c *core) outLimit() int {
 	if c.srv.out.Load() > c.opts.MaxTotalOut {
-		return min(smallOut, c.opts.MaxOut), c.opts.MaxOut
+		return min(smallOut, c.opts.MaxOut)
 	}
-	return c.opts.MaxOut, hardOutFactor * c.opts.MaxOut
+	return c.opts.MaxOut
 }
 
 // drained reports whether s is held and the peer has taken enough.
 func (c *core) drained(s *Session) bool {
-	if !s.held || s.over {
-		return false
-	}
-	soft, _ := c.outLimits()
-	return s.Pending() <= soft/2
+	return s.held && !s.over && s.Pending() <= c.outLimit()/2
 }
 
 // settled decides what is next for s after an attempt to write: whether it ends, and whether it is held.
 func (c *core) settled(s *Session) {
 	c.account(s)
 	pending := s.Pending()
-	soft, hard := c.outLimits()
 	idle := s.waiting == 0 && pending == 0
 	switch {
 	case s.over:
@@ -269,10 +264,10 @@ func (c *core) settled(s *Session) {
 		c.end(s, ErrPeerClosed, false)
 	case c.stop && (idle || !s.seen):
 		c.end(s, ErrShutdown, false)
-	case pending > hard:
+	case pending > hardOutFactor*c.opts.MaxOut:
 		c.warn(&c.srv.throttles.slow, "closing connection: too many bytes of answers wait for it", s, ErrSlowReader)
 		c.end(s, ErrSlowReader, true)
-	case pending > soft:
+	case pending > c.outLimit():
 		s.held = true
 	}
 }

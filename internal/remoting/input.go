@@ -106,6 +106,7 @@ func (c *core) consume(s *Session, b []byte) (n int) {
 		}
 	}()
 	s.Touched()
+	limit := c.outLimit()
 	for {
 		size, err := protocol.FrameSize(b[n:], c.opts.MaxFrame)
 		if err != nil {
@@ -132,7 +133,7 @@ func (c *core) consume(s *Session, b []byte) (n int) {
 			s.waiting++
 		}
 		c.worker.Serve(s, &c.cmd)
-		if s.Pending() > c.opts.MaxOut {
+		if s.Pending() > limit {
 			s.held = true
 			s.sentAt = c.now
 			return n

@@ -43,7 +43,7 @@ type Options struct {
 	// sixteen times as much, which only answers to earlier requests can reach, the connection is closed.
 	MaxOut int
 	// MaxTotalOut is how many bytes of answers may wait for all peers together: default 512 MiB. While it is exceeded,
-	// peers with more than 64 KiB pending are not read, and those with more than MaxOut are closed.
+	// 64 KiB take the place of MaxOut.
 	MaxTotalOut int64
 	// MaxOutTime closes a connection that is not read because of MaxOut and takes no byte for so long: default 30 s.
 	MaxOutTime time.Duration
