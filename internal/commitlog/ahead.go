@@ -20,7 +20,7 @@ const (
 var zeros [prewriteStep]byte
 
 // preparer makes the next segment before it is needed, and (with Prewrite) fills blocks ahead of the tail with zeros. One goroutine (run); the
-// tail's holder calls claim, take and reset.
+// tail's holder calls claim, take, pause and resume.
 //
 // Zeros never meet the tail: before each write the tail's holder claims everything up to the write's end and waits for a step of zeros that lies
 // below; a step of zeros is announced (busy) under the same mutex, and begins behind the claim.
@@ -35,6 +35,7 @@ type preparer struct {
 	active   *segment         // takes the tail's writes
 	next     *segment         // follows, ready for use; nil when it was not made yet
 	making   bool             // somebody makes the next segment
+	paused   bool             // a cut removes segments: nothing may be made or written meanwhile
 	retry    message.Position // after an error, the background tries again when the tail is here
 	claimed  message.Position // end of the tail's newest write
 	busy     message.Position // a step of zeros that begins here is being written; -1 when none is
@@ -84,7 +85,7 @@ func (p *preparer) claim(end message.Position) {
 
 // wantsNext says whether it is time to make the next segment. REQUIRES: mu held.
 func (p *preparer) wantsNext() bool {
-	if p.next != nil || p.making || p.claimed < p.retry {
+	if p.next != nil || p.making || p.paused || p.claimed < p.retry {
 		return false
 	}
 	left := int64(p.active.end() - p.claimed)
@@ -115,16 +116,23 @@ func (p *preparer) take(start message.Position) (*segment, error) {
 	return s, nil
 }
 
-// reset is take for a log that was cut: another segment takes the writes. It returns the next segment, which is the caller's now.
-func (p *preparer) reset(active *segment, tail message.Position) (next *segment) {
+// pause stops the background work until resume, so that segments can be removed. It returns the next segment, which is the caller's now.
+func (p *preparer) pause() (next *segment) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.paused = true
 	for p.making || p.busy >= 0 {
 		p.changed.Wait()
 	}
 	next, p.next = p.next, nil
-	p.active, p.claimed, p.zeroed, p.retry = active, tail, 0, 0
 	return next
+}
+
+// resume goes on with another segment that takes the writes.
+func (p *preparer) resume(active *segment, tail message.Position) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.active, p.claimed, p.zeroed, p.retry, p.paused = active, tail, 0, 0, false
 }
 
 func (p *preparer) run() {
@@ -154,7 +162,7 @@ func (p *preparer) step() (more bool) {
 		p.makeNext(start)
 		return true
 	}
-	if !p.prewrite {
+	if !p.prewrite || p.paused {
 		p.mu.Unlock()
 		return false
 	}

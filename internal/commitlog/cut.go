@@ -135,7 +135,7 @@ func (l *Log) cutSegments(to, end message.Position) error {
 	if err := active.openForWriting(); err != nil {
 		return err
 	}
-	next := l.ahead.reset(active, to)
+	next := l.ahead.pause()
 	gone := l.replaceFrom(active)
 	if next != nil {
 		gone = append(gone, next)
@@ -152,6 +152,7 @@ func (l *Log) cutSegments(to, end message.Position) error {
 			return err
 		}
 	}
+	l.ahead.resume(active, to)
 	return zero(active.file.Load(), active, int64(to-active.start), active.size)
 }
 

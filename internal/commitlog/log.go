@@ -149,6 +149,9 @@ func (l *Log) Start() message.Position {
 // MaxPayload is the size of the largest payload that Reserve takes.
 func (l *Log) MaxPayload() int { return int(l.limit) - HeaderSize }
 
+// RingBytes is how much of the newest log is kept in memory.
+func (l *Log) RingBytes() int64 { return l.ring.size }
+
 // Err is the error that ended the log, nil while it works.
 func (l *Log) Err() error {
 	if f := l.failed.Load(); f != nil {
