@@ -43,8 +43,10 @@ type Stats struct {
 	Pulled, PulledBytes    stats.Counter // messages handed out
 	Pulls, EmptyPulls      stats.Counter
 	ColdPulls              stats.Counter
-	Refused                stats.Counter
-	Delivered              stats.Counter // delayed messages
+	PullTime               stats.Histogram        // from reading a pull to its answer, without waiting for messages
+	Refused                stats.Counter          // sends
+	RefusedFor             [Reasons]stats.Counter // requests of all kinds
+	Delivered              stats.Counter          // delayed messages
 	Late                   stats.Histogram
 	SendBacks, DeadLetters stats.Counter
 }

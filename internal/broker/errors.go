@@ -32,6 +32,25 @@ const (
 	Unsupported
 )
 
+// Reasons is the number of reasons.
+const Reasons = int(Unsupported) + 1
+
+var reasonNames = [Reasons]string{
+	Internal: "internal", InvalidName: "invalid-name", TopicNotFound: "topic-not-found", TopicForbidden: "topic-forbidden",
+	GroupNotFound: "group-not-found", NoPermission: "no-permission", InvalidQueue: "invalid-queue", InvalidParameter: "invalid-parameter",
+	MessageIllegal: "message-illegal", NotSubscribed: "not-subscribed", SubscriptionStale: "subscription-stale",
+	BadExpression: "bad-expression", NoOffset: "no-offset", NotOnline: "not-online", NoMessage: "no-message", Busy: "busy",
+	Unavailable: "unavailable", Unsupported: "unsupported",
+}
+
+// String is a short name, as metrics have it.
+func (r Reason) String() string {
+	if int(r) < Reasons {
+		return reasonNames[r]
+	}
+	return "internal"
+}
+
 // Error is a refusal that the client is told of.
 type Error struct {
 	Reason Reason

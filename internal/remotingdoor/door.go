@@ -77,6 +77,7 @@ type request struct {
 	s *remoting.Session
 	// client is the connection's client, if it has sent a heartbeat.
 	client *broker.Client
+	at     time.Time // when it came
 }
 
 // actor names who asked, for entries of administrators.
@@ -91,7 +92,7 @@ func (r *request) actor() string {
 func (r *request) ok() *protocol.Command { return r.Reply(protocol.RespSuccess, "") }
 
 // fail is the answer of a request that did not.
-func (r *request) fail(err error) *protocol.Command { return r.Reply(outcome(err)) }
+func (r *request) fail(err error) *protocol.Command { return r.Reply(r.d.outcome(err)) }
 
 // json is a successful answer with a body.
 func (r *request) json(body []byte) *protocol.Command {

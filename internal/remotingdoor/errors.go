@@ -29,13 +29,13 @@ var codes = [...]int32{
 	broker.Unsupported:       protocol.RespRequestCodeNotSupported,
 }
 
-// outcome is the code and the remark for an error.
-func outcome(err error) (code int32, remark string) {
-	if errors.Is(err, &protocol.FieldError{}) {
-		if e, ok := errors.AsType[*protocol.FieldError](err); ok {
-			return protocol.RespInvalidParameter, "header " + e.Error()
-		}
+// outcome is the code and the remark for an error that a client is about to be told; it counts it.
+func (d *Door) outcome(err error) (code int32, remark string) {
+	if errors.Is(err, protocol.ErrMalformed) { // the code is what RocketMQ's servers answer then
+		d.b.Stats.RefusedFor[broker.InvalidParameter].Add(1)
+		return protocol.RespSystemError, err.Error()
 	}
 	e := broker.AsError(err)
+	d.b.Stats.RefusedFor[e.Reason].Add(1)
 	return codes[e.Reason], e.Text
 }

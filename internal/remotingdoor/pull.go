@@ -46,6 +46,9 @@ func pullMessage(w *worker, s *remoting.Session, c *protocol.Command) {
 		return
 	}
 	w.d.b.Stats.Pulls.Add(1)
+	if w.pulling.IsZero() {
+		w.pulling = time.Now()
+	}
 	res, err := w.pass.Pull(&r)
 	switch {
 	case err == broker.ErrCold:
@@ -88,6 +91,7 @@ func decodePull(h *protocol.PullMessageRequest, c *protocol.Command, client *bro
 func (w *worker) park(conn *conn, c *protocol.Command, r *broker.PullRequest, res broker.PullResult) {
 	wait, ok := w.pass.Park(r, res, waiting{c: conn, opaque: c.Opaque, enc: c.Encoding, asked: r.Offset})
 	if !ok {
+		w.d.b.Stats.RefusedFor[broker.Busy].Add(1)
 		w.answer(conn.s, c, c.Reply(protocol.RespSystemBusy, "[OVERLOAD]system busy: too many pulls wait for messages (max-waiters)"))
 		return
 	}
@@ -104,7 +108,9 @@ func (w *worker) answerPull(s *remoting.Session, c *protocol.Command, r *broker.
 	}
 	if !w.writePull(s, c.Encoding, c.Opaque, r.Offset, res) {
 		w.goCold(s, c, coldPull)
+		return
 	}
+	w.pulled++
 }
 
 // writePull appends an answer with its records; false, with nothing appended, when they are not in memory.
@@ -139,7 +145,7 @@ func (w *worker) answerWaiting(wait *broker.Waiting, res broker.PullResult, err 
 		w.coldAgain(wait, to)
 	case err != nil:
 		req := protocol.Command{Opaque: to.opaque, Encoding: to.enc}
-		s.Out = req.Reply(outcome(err)).Append(s.Out)
+		s.Out = req.Reply(w.d.outcome(err)).Append(s.Out)
 	case !w.writePull(s, to.enc, to.opaque, to.asked, &res):
 		w.coldAgain(wait, to)
 	}
@@ -163,6 +169,7 @@ func coldPull(ctx context.Context, r *request) *protocol.Command {
 	if err != nil {
 		return r.fail(err)
 	}
+	r.d.b.Stats.PullTime.Observe(time.Since(r.at))
 	if res.Status == broker.Found {
 		r.d.b.Stats.Pulled.Add(int64(res.Count))
 		r.d.b.Stats.PulledBytes.Add(int64(len(body)))

@@ -77,14 +77,14 @@ func (w *worker) sendRequest(s *remoting.Session, c *protocol.Command) (broker.S
 const versionOwnLimit = 121
 
 func (w *worker) refuseSend(s *remoting.Session, c *protocol.Command, err error) {
-	w.d.b.Stats.Refused.Add(1)
-	if !c.IsOneway() {
-		s.Out = w.d.sendFailed(c, err).Append(s.Out)
+	if a := w.d.sendFailed(c, err); !c.IsOneway() {
+		s.Out = a.Append(s.Out)
 	}
 }
 
 func (d *Door) sendFailed(c *protocol.Command, err error) *protocol.Command {
-	a := c.Reply(outcome(err))
+	d.b.Stats.Refused.Add(1)
+	a := c.Reply(d.outcome(err))
 	conf := d.b.Config()
 	a.Ext.Set("MSG_REGION", conf.Region)
 	a.Ext.SetBool("TRACE_ON", conf.TraceOn)
@@ -114,7 +114,7 @@ func (w *worker) answerFlight(f *flight) {
 		req := protocol.Command{Opaque: r.opaque, Encoding: r.enc}
 		a := req.Reply(protocol.RespSuccess, "")
 		if f.batch.Err != nil {
-			a = req.Reply(outcome(f.batch.Err))
+			a = req.Reply(w.d.outcome(f.batch.Err))
 		}
 		r.s.Out = a.Append(r.s.Out)
 	}
@@ -139,6 +139,7 @@ func coldSend(ctx context.Context, r *request) *protocol.Command {
 		return r.d.sendFailed(r.Command, err)
 	}
 	r.d.b.Stats.Sends.Add(int64(sent.Count))
+	r.d.b.Stats.SendBytes.Add(int64(len(batch.Records)))
 	return r.sentAnswer(sent, batch, &req)
 }
 

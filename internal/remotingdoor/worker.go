@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 	"sync"
+	"time"
 
 	"github.com/metaqio/metaq/internal/broker"
 	"github.com/metaqio/metaq/internal/protocol"
@@ -28,6 +29,9 @@ type worker struct {
 	flushing bool       // the worker will see both by itself
 
 	took []*flight
+
+	pulled  int64     // pulls that this pass has answered
+	pulling time.Time // when the first pull of this pass came; zero before
 }
 
 // conn is what the door keeps with a connection.
@@ -79,6 +83,7 @@ func (w *worker) Serve(s *remoting.Session, c *protocol.Command) {
 	h, ok := w.d.table[c.Code]
 	switch {
 	case !ok:
+		w.d.b.Stats.RefusedFor[broker.Unsupported].Add(1)
 		w.answer(s, c, c.Reply(protocol.RespRequestCodeNotSupported, " request type "+itoa(int64(c.Code))+" not supported"))
 	case h.hot != nil:
 		h.hot(w, s, c)
@@ -99,12 +104,12 @@ func (w *worker) answer(s *remoting.Session, c *protocol.Command, a *protocol.Co
 
 // refuse answers a hot request with an error.
 func (w *worker) refuse(s *remoting.Session, c *protocol.Command, err error) {
-	w.answer(s, c, c.Reply(outcome(err)))
+	w.answer(s, c, c.Reply(w.d.outcome(err)))
 }
 
 // goCold serves a request on the pool, with a copy of it.
 func (w *worker) goCold(s *remoting.Session, c *protocol.Command, serve func(context.Context, *request) *protocol.Command) {
-	r := &request{Command: clone(c), d: w.d, s: s, client: w.conn(s).client}
+	r := &request{Command: clone(c), d: w.d, s: s, client: w.conn(s).client, at: time.Now()}
 	ok := w.d.b.Go(func() {
 		ctx, cancel := context.WithTimeout(w.d.ctx, coldTime)
 		defer cancel()
@@ -113,6 +118,7 @@ func (w *worker) goCold(s *remoting.Session, c *protocol.Command, serve func(con
 		}
 	})
 	if !ok {
+		w.d.b.Stats.RefusedFor[broker.Busy].Add(1)
 		w.answer(s, c, c.Reply(protocol.RespSystemBusy, "[OVERLOAD]system busy, start flow control for a while: too many requests wait that may need the disk (pool-queue)"))
 	}
 }
@@ -147,6 +153,7 @@ func (w *worker) Flush() {
 	w.flushing = true
 	w.mu.Unlock()
 	w.end()
+	w.timePulls()
 	for i, f := range w.after {
 		f()
 		w.after[i] = nil
@@ -175,6 +182,18 @@ func (w *worker) Flush() {
 			w.end()
 		}
 	}
+}
+
+// timePulls notes how long the pulls of this pass took that were answered at once: all of them the same, since it is
+// the pass that takes the time.
+func (w *worker) timePulls() {
+	if w.pulling.IsZero() {
+		return
+	}
+	if w.pulled > 0 {
+		w.d.b.Stats.PullTime.ObserveN(time.Since(w.pulling), w.pulled)
+	}
+	w.pulled, w.pulling = 0, time.Time{}
 }
 
 // end ends the pass; its batch, when there is something in it, has taken off.

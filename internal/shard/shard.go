@@ -140,6 +140,7 @@ type Shard struct {
 	tail       tail // belongs to the tail's holder
 	checkpoint checkpoint
 	applied    atomic.Int64 // position after the last folded frame
+	leads      atomic.Bool
 	closing    sync.WaitGroup
 	closed     chan struct{}
 }
@@ -210,7 +211,9 @@ func (s *Shard) open() (rec commitlog.Recovery, err error) {
 		if err := s.node.Campaign(); err != nil {
 			return rec, fmt.Errorf("campaign: %w", err)
 		}
-		return rec, s.node.Pump()
+		err := s.node.Pump()
+		s.leads.Store(s.node.Leading())
+		return rec, err
 	}
 	return rec, nil
 }
@@ -383,6 +386,9 @@ func (s *Shard) Receive(m raftlog.Message) {
 		}
 	})
 }
+
+// Leads says whether this replica led when the tail was last processed. Any goroutine; it does not wait for the tail.
+func (s *Shard) Leads() bool { return s.leads.Load() }
 
 // Leading says whether this replica leads and may take batches.
 func (s *Shard) Leading() bool {

@@ -162,6 +162,9 @@ func (s *Shard) process(batches []*Batch) {
 		return
 	}
 	s.tail.lazy = false
+	if leads := s.node.Leading(); leads != s.leads.Load() {
+		s.leads.Store(leads)
+	}
 	s.opts.Folded()
 	if s.applied.Load()-int64(s.checkpoint.started) >= s.opts.CheckpointBytes {
 		s.beginCheckpoint()

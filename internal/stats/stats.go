@@ -31,6 +31,12 @@ func (h *Histogram) Observe(d time.Duration) {
 	h.sum.Add(int64(d))
 }
 
+// ObserveN counts n durations that are the same.
+func (h *Histogram) ObserveN(d time.Duration, n int64) {
+	h.counts[min(bits.Len64(uint64(max(d, 0)/time.Microsecond)), Buckets-1)].Add(n)
+	h.sum.Add(int64(d) * n)
+}
+
 // UpperBound is the limit below which the durations of bucket i lie; the last bucket has none.
 func UpperBound(i int) time.Duration { return time.Microsecond << i }
 

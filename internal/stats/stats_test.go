@@ -24,6 +24,15 @@ func TestHistogramCountsInDoublingBuckets(t *testing.T) {
 	require.Zero(t, (&Snapshot{}).Quantile(0.5))
 }
 
+func TestHistogramCountsManyAtOnce(t *testing.T) {
+	var h Histogram
+	h.ObserveN(40*time.Microsecond, 3)
+	s := h.Snapshot()
+	require.EqualValues(t, 3, s.Counts[6], "40 µs < 64 µs")
+	require.EqualValues(t, 3, s.Count)
+	require.Equal(t, 120*time.Microsecond, s.Sum)
+}
+
 func TestCounter(t *testing.T) {
 	var c Counter
 	c.Add(2)

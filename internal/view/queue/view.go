@@ -19,6 +19,7 @@ type View struct {
 	store  *kv.Store
 	topics map[string]*Topic
 	nextID uint64
+	queues int              // of all topics
 	start  message.Position // retention gave up what is before
 
 	mem     memory
@@ -48,6 +49,9 @@ func New(memory int) *View {
 
 // Topic finds a topic by name; nil when there is none. The name may alias anything.
 func (v *View) Topic(name []byte) *Topic { return v.topics[string(name)] }
+
+// Queues is the number of queues of all topics.
+func (v *View) Queues() int { return v.queues }
 
 // Arrived calls fn for each queue that got messages since the last call and has waiters. Tail's holder only.
 func (v *View) Arrived(fn func(*Queue)) {
@@ -105,6 +109,7 @@ func (v *View) put(name string, queues int) {
 func (t *Topic) grow(queues int) {
 	for i := len(t.Queues); i < queues; i++ {
 		t.Queues = append(t.Queues, &Queue{topic: t, id: int32(i)})
+		t.view.queues++
 	}
 }
 
@@ -116,6 +121,7 @@ func (v *View) drop(name string) {
 	t.gone = true
 	delete(v.topics, name)
 	v.dropped = append(v.dropped, t)
+	v.queues -= len(t.Queues)
 	for _, q := range t.Queues {
 		for _, c := range q.mem {
 			v.mem.give(c)
