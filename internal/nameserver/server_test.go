@@ -3,6 +3,7 @@ package nameserver
 import (
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -109,3 +110,6 @@ func TestRegisteredBrokerIsInRoutes(t *testing.T) {
 	require.Zero(t, s.table.entries)
 	require.Empty(t, s.table.brokers)
 }
+
+// pass lets time go by, inside of a synctest bubble.
+func pass(d time.Duration) { <-time.After(d) }
