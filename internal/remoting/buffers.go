@@ -15,7 +15,7 @@ const (
 // Answer buffers that are kept: so many bytes of them, none larger than half of that.
 const (
 	firstOut = 512
-	keepOut  = 4 << 20
+	keepOut  = 8 << 20
 )
 
 // buffers are a driver's free byte slices. They belong to the driver.

@@ -21,6 +21,10 @@ type sessionSocket struct {
 // in the shortest of them.
 const sweeps = 8
 
+// stallTime is after how long a pause of the process or of a worker peers get the time to be read before their time
+// limits are looked at again.
+const stallTime = 2 * time.Second
+
 // maxTick is the longest time between two steps of a sweep.
 const maxTick = 250 * time.Millisecond
 
@@ -40,6 +44,7 @@ type loop struct {
 	nextTick int64
 	tick     time.Duration
 	nextLate int64
+	looked   int64 // when the last pass looked at time limits
 }
 
 // slot is a place for a session. Its use is part of the token of the session's events, so that a late event never
@@ -58,7 +63,7 @@ func newLoop(srv *Server) (*loop, error) {
 	l := &loop{poll: poll, nextLate: noTime}
 	l.core.init(srv, l)
 	l.buf = make([]byte, o.ReadPerPass)
-	l.box.wake = poll.Wake
+	l.box.keep, l.box.wake = keepLoopMail, poll.Wake
 	shortest := min(o.IdleTimeout, o.PartialTime, o.MaxOutTime)
 	l.tick = min(max(shortest/(4*sweeps), time.Millisecond), maxTick)
 	l.worker = o.NewWorker(l)
@@ -185,6 +190,11 @@ func (l *loop) look() {
 	if l.now >= l.nextLate {
 		l.nextLate = l.checkLate()
 	}
+	stood := l.now-l.looked > int64(stallTime)
+	l.looked = l.now
+	if stood { // nobody was read for long, so nobody is idle yet
+		l.nextTick = l.now + int64(sweeps*l.tick)
+	}
 	if l.now < l.nextTick {
 		return
 	}
@@ -294,8 +304,8 @@ func (l *loop) adopt(s *Session) {
 	s.activeAt = l.now
 	l.slots[at].s = s
 	l.open++
-	if l.nextTick == 0 || l.open == 1 {
-		l.nextTick = l.now + int64(l.tick)
+	if l.open == 1 {
+		l.looked, l.nextTick = l.now, l.now+int64(l.tick)
 	}
 }
 

@@ -26,8 +26,12 @@ type mail struct {
 	err  error
 }
 
-// keepMailBytes is the capacity of a mailbox that is kept between passes.
-const keepMailBytes = 1 << 20
+// How many bytes of frames a mailbox keeps room for between passes, of an event loop and of a single connection. Of
+// pieces of mail it is a 64th.
+const (
+	keepLoopMail   = 1 << 20
+	keepSingleMail = 4 << 10
+)
 
 // mailbox takes what other goroutines want of a driver. A driver that waits is woken once, by the first piece of mail.
 type mailbox struct {
@@ -36,6 +40,7 @@ type mailbox struct {
 	bytes  []byte
 	asleep bool   // the driver waits, or will before it looks here again
 	closed bool   // the driver has ended
+	keep   int    // keepLoopMail or keepSingleMail
 	wake   func() // called with mu held
 }
 
@@ -59,8 +64,11 @@ func (b *mailbox) put(m mail, frame []byte) bool {
 // take returns all mail and leaves the given, used up slices for new mail.
 func (b *mailbox) take(items []mail, bytes []byte) ([]mail, []byte) {
 	clear(items)
-	if cap(bytes) > keepMailBytes {
+	if cap(bytes) > b.keep {
 		bytes = nil
+	}
+	if cap(items) > b.keep/64 {
+		items = nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -56,6 +56,7 @@ func (srv *Server) handshake(c *replayConn, l *listener) {
 	if err := secure.HandshakeContext(ctx); err != nil {
 		srv.warn(&srv.throttles.handshake, "closing connection: TLS handshake", "listener", l.name,
 			"remote", c.RemoteAddr(), "error", err)
+		srv.counters.closed[reasonIndex(ErrBroken)].Add(1)
 		c.Close()
 		l.left(srv)
 		return

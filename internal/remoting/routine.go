@@ -35,6 +35,7 @@ func (srv *Server) serveRoutine(conn net.Conn, prefix []byte, ln *listener, secu
 	r := &routine{conn: conn, kick: make(chan struct{}, 1)}
 	r.core.init(srv, r)
 	r.secure, r.bufs.single = secure, true
+	r.box.keep = keepSingleMail
 	r.box.wake = func() { go r.mail() }
 	r.worker = srv.opts.NewWorker(r)
 	r.s = newSession(conn, ln)

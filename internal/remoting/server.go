@@ -105,9 +105,9 @@ func (srv *Server) Serve(ctx context.Context) error {
 		for _, l := range srv.listeners {
 			srv.wg.Go(func() { srv.accept(l) })
 		}
-	}
-	for _, l := range srv.loops {
-		srv.wg.Go(l.run)
+		for _, l := range srv.loops {
+			srv.wg.Go(l.run)
+		}
 	}
 	srv.mu.Unlock()
 	done := make(chan struct{})

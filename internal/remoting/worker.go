@@ -5,7 +5,8 @@ import "github.com/metaqio/metaq/internal/protocol"
 // Worker serves the requests that one driver reads. Every driver has a worker of its own (Options.NewWorker), and none
 // of its methods ever runs at the same time as another one of the same worker.
 //
-// A pass is Begin, any number of Serve, Flush. Sessions are closed between Flush and the next Begin.
+// A pass is Begin, any number of Serve, Flush. Sessions are closed between Flush and the next Begin. A panic in Begin or
+// Flush concerns all sessions and ends the process.
 type Worker interface {
 	// Begin begins a pass. It comes before the functions given to Run and before the first Serve of the pass.
 	Begin()
