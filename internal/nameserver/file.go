@@ -38,6 +38,9 @@ func (s *Server) load() error {
 	if err := s.fs.MkdirAll(s.dir, 0o755); err != nil {
 		return fmt.Errorf("make folder of the name server: %w", err)
 	}
+	if err := syncDir(s.fs, s.fs.PathDir(s.dir)); err != nil {
+		return fmt.Errorf("sync folder above the name server's: %w", err)
+	}
 	path := s.fs.PathJoin(s.dir, fileName)
 	b, err := readFile(s.fs, path)
 	if errors.Is(err, iofs.ErrNotExist) {
@@ -107,6 +110,11 @@ func replaceFile(fs vfs.FS, dir, path string, b []byte) error {
 	if err := fs.Rename(beside, path); err != nil {
 		return err
 	}
+	return syncDir(fs, dir)
+}
+
+// syncDir makes the names in a folder durable.
+func syncDir(fs vfs.FS, dir string) error {
 	d, err := fs.OpenDir(dir)
 	if err != nil {
 		return err

@@ -22,7 +22,7 @@ type Conn interface {
 
 // Options are what a Server is made of. Zero values take the defaults that are named here.
 type Options struct {
-	// FS and Dir are where the KV configuration is kept. Without FS it lives in memory only.
+	// FS and Dir are where the KV configuration is kept; the folder is made. Without FS it lives in memory only.
 	FS  vfs.FS
 	Dir string
 	// Now is the clock: default time.Now.
