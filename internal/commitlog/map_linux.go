@@ -94,18 +94,24 @@ func startWriteBack(f vfs.File, off, n int64) {
 	}
 }
 
-// nextData returns the first offset from off on at which the file may hold something else than zeros: it skips blocks that were never written.
-func nextData(f vfs.File, off, size int64) int64 {
+// dataExtents says where a file may hold something other than zeros; all of it, where the file system cannot tell.
+func dataExtents(f vfs.File, size int64) (out []extent) {
+	all := []extent{{0, size}}
 	fd := f.Fd()
 	if fd == vfs.InvalidFd {
-		return off
+		return all
 	}
-	next, err := unix.Seek(int(fd), off, unix.SEEK_DATA)
-	switch {
-	case errors.Is(err, unix.ENXIO):
-		return size
-	case err != nil:
-		return off // the file system cannot tell
+	for off := int64(0); off < size; {
+		from, err := unix.Seek(int(fd), off, unix.SEEK_DATA)
+		if errors.Is(err, unix.ENXIO) {
+			break
+		}
+		to, err2 := unix.Seek(int(fd), from, unix.SEEK_HOLE)
+		if err != nil || err2 != nil || to <= off {
+			return all
+		}
+		out = append(out, extent{from, to})
+		off = to
 	}
-	return next
+	return out
 }

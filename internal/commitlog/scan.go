@@ -15,10 +15,47 @@ type scanner struct {
 	buf []byte // the bytes [at, at+len(buf)) of the segment
 	at  int64
 	mem []byte // what buf is a part of
+	// holes says, by the start of a segment, where it has data, as the file system told before anything was read: what
+	// is read, and what the kernel reads ahead, counts as data from then on, and the empty rest would be read to its end.
+	holes map[message.Position][]extent
 }
 
+// extent is a part of a segment that may hold something.
+type extent struct{ from, to int64 }
+
 // reset points the scanner at another segment and forgets what it read.
-func (s *scanner) reset(seg *segment) { s.seg, s.buf, s.at = seg, s.mem[:0], 0 }
+func (s *scanner) reset(seg *segment) {
+	s.seg, s.buf, s.at = seg, s.mem[:0], 0
+	if seg == nil {
+		return
+	}
+	if _, ok := s.holes[seg.start]; ok {
+		return
+	}
+	if s.holes == nil {
+		s.holes = map[message.Position][]extent{}
+	}
+	f, err := seg.open()
+	if err != nil {
+		return // the first read says so too
+	}
+	s.holes[seg.start] = dataExtents(f, seg.size)
+}
+
+// nextData is the first place at or behind off that may hold something; the segment's size when there is none.
+func (s *scanner) nextData(off int64) (int64, error) {
+	extents, ok := s.holes[s.seg.start]
+	if !ok {
+		_, err := s.seg.open()
+		return off, err
+	}
+	for _, e := range extents {
+		if off < e.to {
+			return max(off, e.from), nil
+		}
+	}
+	return s.seg.size, nil
+}
 
 // bytes returns n bytes at off, and reads ahead. They are valid until the next call. REQUIRES: off+n is not behind the segment's end.
 func (s *scanner) bytes(off int64, n int) ([]byte, error) {
@@ -116,13 +153,9 @@ func (s *scanner) nextHeader(b []byte, off int64) (at int64, plausible bool) {
 
 // skipHole moves off to the next byte that the disk may hold something at.
 func (s *scanner) skipHole(off int64) (int64, error) {
-	f, err := s.seg.open()
-	if err != nil {
+	next, err := s.nextData(off)
+	if err != nil || next <= off {
 		return off, err
-	}
-	next := nextData(f, off, s.seg.size)
-	if next <= off {
-		return off, nil
 	}
 	return max(off, next-HeaderSize), nil // a frame may begin with the zeros before it
 }
@@ -133,12 +166,12 @@ var nothing [scanBytes]byte
 // lastData returns the end of the last byte at or behind off that is not zero; off when there is none.
 func (s *scanner) lastData(off int64) (int64, error) {
 	last := off
-	f, err := s.seg.open()
-	if err != nil {
-		return off, err
-	}
 	for off < s.seg.size {
-		if off = max(off, nextData(f, off, s.seg.size)); off >= s.seg.size {
+		next, err := s.nextData(off)
+		if err != nil {
+			return last, err
+		}
+		if off = next; off >= s.seg.size {
 			break
 		}
 		n := min(scanBytes, s.seg.size-off)

@@ -33,7 +33,7 @@ type plainReply struct {
 }
 
 // maxKept is the size up to which a flight's memory is kept for the next one.
-const maxKept = 1 << 20
+const maxKept = 6 << 20
 
 func (f *flight) reset() {
 	f.batch.Reset()
