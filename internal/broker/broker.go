@@ -76,8 +76,11 @@ type Broker struct {
 	waiting atomic.Int64 // parked pulls
 	history history
 
-	mu     sync.Mutex // guards the following
-	passes []*Pass    // that may have waiting pulls
+	mu     sync.Mutex         // guards the following
+	passes map[*Pass]struct{} // that have waiting pulls
+
+	// changing is held by who changes topics or groups, because that means looking first.
+	changing sync.Mutex
 
 	timerWake chan struct{}
 	onTopics  atomic.Pointer[func()] // called when topics changed
@@ -98,7 +101,7 @@ func Open(o Options) (*Broker, commitlog.Recovery, error) {
 	b := &Broker{
 		opts: o, log: o.Log, young: o.YoungBytes, started: time.Now(),
 		topics: topic.New(), groups: group.New(), queues: queue.New(o.IndexMemory), offsets: offset.New(), timers: timer.New(),
-		clients: newClients(), timerWake: make(chan struct{}, 1),
+		clients: newClients(), timerWake: make(chan struct{}, 1), passes: map[*Pass]struct{}{},
 	}
 	b.locks = newLocks(func() time.Duration { return b.conf.Load().LockLease })
 	b.pool = newPool(o.PoolSize, o.PoolQueue)
@@ -187,7 +190,7 @@ func (b *Broker) runDeadlines(ctx context.Context) error {
 		}
 		now := int64(time.Since(epoch))
 		b.mu.Lock()
-		for _, p := range b.passes {
+		for p := range b.passes {
 			if p.waits.next.Load() <= now {
 				p.waits.wake()
 			}

@@ -230,6 +230,13 @@ func (t *clients) leave(c *Client, producer, consumer string, everything bool) (
 	return changed
 }
 
+// online says whether anybody of a group is connected.
+func (t *clients) online(group string) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return len(t.groups[group]) > 0
+}
+
 // expired lists clients that have been silent for too long.
 func (t *clients) expired(before time.Time) (out []*Client) {
 	t.mu.RLock()

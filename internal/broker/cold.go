@@ -77,12 +77,12 @@ func (b *Broker) ColdPull(ctx context.Context, r *PullRequest, dst []byte) ([]by
 	case err != nil || res.Status != Found:
 		return dst, res, err
 	default:
-		return b.readCold(ctx, dst, p.entries, res)
+		return b.readCold(ctx, dst, q.offset, p.entries, res)
 	}
 	if err := p.pickStored(&q, &res, stored); err != nil || res.Status != Found {
 		return dst, res, err
 	}
-	return b.readCold(ctx, dst, p.entries, res)
+	return b.readCold(ctx, dst, q.offset, p.entries, res)
 }
 
 // pickStored is pick for entries that are in the store.
@@ -123,9 +123,9 @@ func (p *Pass) verifyCold(q *pull, res *PullResult) error {
 	return nil
 }
 
-func (b *Broker) readCold(ctx context.Context, dst []byte, entries []queue.Entry, res PullResult) ([]byte, PullResult, error) {
-	if len(entries) > 0 && entries[0].Position < b.shard.Log().Start() {
-		res.Status, res.Next, res.Count = MessageWasRemoving, res.Next-message.QueueOffset(len(entries))+1, 0
+func (b *Broker) readCold(ctx context.Context, dst []byte, asked message.QueueOffset, entries []queue.Entry, res PullResult) ([]byte, PullResult, error) {
+	if len(entries) > 0 && entries[0].Position < b.shard.Log().Start() { // one after the other until there is one: those between may be left
+		res.Status, res.Next, res.Count = MessageWasRemoving, asked+1, 0
 		return dst, res, nil
 	}
 	start := len(dst)

@@ -41,9 +41,14 @@ func mayCreateGroup(c *Config, name string) bool {
 // EnsureGroups makes groups, as far as they are missing and may be made, and their
 // retry topics.
 func (b *Broker) EnsureGroups(ctx context.Context, names []string) error {
+	if b.haveGroups(names) { // as a rule
+		return nil
+	}
 	c := b.conf.Load()
 	var commands []entry.Command
 	made := false
+	b.changing.Lock()
+	defer b.changing.Unlock()
 	for _, name := range names {
 		g, ok := b.Group(name)
 		if !ok {
@@ -74,6 +79,19 @@ func (b *Broker) EnsureGroups(ctx context.Context, names []string) error {
 	return nil
 }
 
+// haveGroups says whether groups are there, with their retry topics.
+func (b *Broker) haveGroups(names []string) bool {
+	b.shard.RLock()
+	defer b.shard.RUnlock()
+	for _, name := range names {
+		g := b.groups.Get([]byte(name))
+		if g == nil || g.RetryQueues > 0 && b.topics.Get([]byte(message.RetryTopic(name))) == nil {
+			return false
+		}
+	}
+	return true
+}
+
 // PutGroup creates or changes a group by order of actor.
 func (b *Broker) PutGroup(ctx context.Context, g entry.Group, actor string) error {
 	if err := message.ValidGroup(g.Name); err != nil {
@@ -82,6 +100,8 @@ func (b *Broker) PutGroup(ctx context.Context, g entry.Group, actor string) erro
 	if g.RetryQueues > maxQueues || g.RetryQueues < 0 {
 		return refuse(InvalidParameter, "group %s: %d retry queues, 0 to %d are possible", g.Name, g.RetryQueues, maxQueues)
 	}
+	b.changing.Lock()
+	defer b.changing.Unlock()
 	if old, ok := b.Group(g.Name); ok && old.Equal(&g) {
 		return nil
 	}
@@ -102,5 +122,7 @@ func (b *Broker) PutGroup(ctx context.Context, g entry.Group, actor string) erro
 
 // DeleteGroup removes a group by order of actor, and its offsets if asked to.
 func (b *Broker) DeleteGroup(ctx context.Context, name string, cleanOffsets bool, actor string) error {
+	b.changing.Lock()
+	defer b.changing.Unlock()
 	return b.do(ctx, &entry.DeleteGroup{Name: name, CleanOffsets: cleanOffsets, Actor: actor})
 }

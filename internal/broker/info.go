@@ -290,8 +290,26 @@ func (b *Broker) ResetGroup(ctx context.Context, r *ResetRequest) ([]entry.Queue
 			if at, err = b.SearchOffset(ctx, r.Topic, id, r.Timestamp, false); err != nil {
 				return nil, err
 			}
+			at = min(max(at, w.low), w.high)
 		}
 		items = append(items, entry.QueueAt{Queue: id, Offset: at})
 	}
-	return items, b.ResetOffset(ctx, r.Group, r.Topic, items, true, r.Actor)
+	if err := b.ResetOffset(ctx, r.Group, r.Topic, items, true, r.Actor); err != nil {
+		return nil, err
+	}
+	b.wakeWaiting(r.Topic, items)
+	return items, nil
+}
+
+// wakeWaiting has the pulls that wait in queues look again: for those of the group, a reset is pending.
+func (b *Broker) wakeWaiting(topic string, items []entry.QueueAt) {
+	b.shard.RLock()
+	defer b.shard.RUnlock()
+	t := b.queues.Topic([]byte(topic))
+	if t == nil {
+		return
+	}
+	for _, it := range items {
+		t.Queues[it.Queue].Waiters.NotifyAll()
+	}
 }

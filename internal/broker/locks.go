@@ -16,7 +16,8 @@ type QueueID struct {
 // until its lease is over, it is given back, or the client's connection is gone.
 // Only then does anybody else get it. Whoever does not hold the lock of a locked
 // queue gets no messages of it and cannot commit: so a consumer that lost its lock
-// without knowing can do no harm.
+// without knowing can do no harm. That holds for connections that have said in a
+// heartbeat whose they are: old Java clients commit through a second one, which has not.
 type locks struct {
 	lease func() time.Duration
 	count atomic.Int64 // of entries, so that the usual case costs nothing
@@ -106,24 +107,20 @@ func (l *locks) held(group string) bool {
 
 // deny says whether another client holds the lock of the queue that is to be pulled.
 func (l *locks) deny(r *PullRequest) bool {
-	if l.count.Load() == 0 {
+	if l.count.Load() == 0 || r.Client == nil {
 		return false
 	}
-	id := ""
-	if r.Client != nil {
-		id = r.Client.ID
-	}
-	return l.denies(string(r.Group), string(r.Topic), r.QueueID, id)
+	return l.denies(string(r.Group), string(r.Topic), r.QueueID, r.Client)
 }
 
-func (l *locks) denies(group, topic string, queue int32, client string) bool {
-	if l.count.Load() == 0 {
+func (l *locks) denies(group, topic string, queue int32, client *Client) bool {
+	if l.count.Load() == 0 || client == nil {
 		return false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	k, ok := l.groups[group][QueueID{topic, queue}]
-	return ok && k.client != client && time.Now().Before(k.until)
+	return ok && k.client != client.ID && time.Now().Before(k.until)
 }
 
 // LockQueues locks queues of a group for a client and returns those that it holds.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/metaqio/metaq/internal/entry"
+	"github.com/metaqio/metaq/internal/shard"
 	"github.com/metaqio/metaq/internal/view/offset"
 	"github.com/metaqio/metaq/internal/view/queue"
 	"github.com/metaqio/metaq/message"
@@ -15,8 +16,14 @@ type pendingCommit struct {
 	at           entry.QueueAt
 }
 
-// commit notes a group's offset for the pass's batch, if it is further than what is known.
+// commit notes a group's offset for the pass's batch, if it is further than what is
+// known. Nothing beyond the queue's end can have been consumed.
 func (p *Pass) commit(group, topic []byte, queue int32, off message.QueueOffset) {
+	d := p.find(topic)
+	if d == nil || int(queue) >= len(d.queues.Queues) {
+		return
+	}
+	off = min(off, d.queues.Queues[queue].End())
 	if p.b.offsets.Of(group, topic).At(queue) >= off {
 		return
 	}
@@ -26,8 +33,7 @@ func (p *Pass) commit(group, topic []byte, queue int32, off message.QueueOffset)
 			return
 		}
 	}
-	d, g := p.find(topic), p.b.groups.Get(group)
-	if d != nil && g != nil {
+	if g := p.b.groups.Get(group); g != nil {
 		p.commits = append(p.commits, pendingCommit{g.Name, d.topic.Name, entry.QueueAt{Queue: queue, Offset: off}})
 	}
 }
@@ -68,9 +74,9 @@ const (
 	CommitBackwards
 )
 
-// Commit stores a group's offset. It never goes back: a smaller offset from a member
-// of the group, which may come late, is passed over. From anybody else it is an
-// administrator's reset.
+// Commit stores a group's offset. It never goes back: a smaller offset is passed over
+// as one that comes late. Only when nobody of the group is connected it is the reset
+// of an administrator's tool.
 func (p *Pass) Commit(r *CommitRequest) (Committed, error) {
 	if p.b.groups.Get(r.Group) == nil {
 		if p.mayCreateGroup(string(r.Group)) {
@@ -88,18 +94,14 @@ func (p *Pass) Commit(r *CommitRequest) (Committed, error) {
 	if r.Offset < 0 {
 		return CommitPassed, refuse(InvalidParameter, "offset %d is negative", r.Offset)
 	}
-	id := ""
-	if r.Client != nil {
-		id = r.Client.ID
-	}
 	t := p.b.offsets.Of(r.Group, r.Topic)
-	if t.Pending(r.QueueID) || p.b.locks.denies(string(r.Group), string(r.Topic), r.QueueID, id) {
+	if t.Pending(r.QueueID) || p.b.locks.denies(string(r.Group), string(r.Topic), r.QueueID, r.Client) {
 		return CommitPassed, nil
 	}
 	switch at := t.At(r.QueueID); {
-	case r.Offset < at && !p.b.isMember(r.Client, string(r.Group)):
+	case r.Offset < at && !p.b.clients.online(string(r.Group)):
 		return CommitBackwards, nil
-	case r.Offset <= at:
+	case min(r.Offset, d.queues.Queues[r.QueueID].End()) <= at:
 		return CommitPassed, nil
 	}
 	p.durable = true
@@ -107,13 +109,34 @@ func (p *Pass) Commit(r *CommitRequest) (Committed, error) {
 	return CommitPending, nil
 }
 
-func (b *Broker) isMember(c *Client, group string) bool {
-	if c == nil {
-		return false
+// ColdCommit is Commit for a group that has to be made first, or by order of actor
+// when that takes its offset back.
+func (b *Broker) ColdCommit(ctx context.Context, r *CommitRequest, actor string) error {
+	if err := b.EnsureGroups(ctx, []string{string(r.Group)}); err != nil {
+		return err
 	}
-	b.clients.mu.RLock()
-	defer b.clients.mu.RUnlock()
-	return c.consumers[group] != nil
+	p, batch := b.coldPass(), &shard.Batch{}
+	done := make(chan struct{})
+	batch.Done = func(*shard.Batch) { close(done) }
+	p.Begin(batch)
+	outcome, err := p.Commit(r)
+	submitted := p.End()
+	switch {
+	case err == ErrCold:
+		return refuse(GroupNotFound, "Group %s not exist!", r.Group)
+	case err != nil:
+		return err
+	case outcome == CommitBackwards:
+		return b.ResetOffset(ctx, string(r.Group), string(r.Topic), []entry.QueueAt{{Queue: r.QueueID, Offset: r.Offset}}, false, actor)
+	case !submitted:
+		return nil
+	}
+	select {
+	case <-done:
+		return batch.Err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // settleReset notes that the group was told of a reset.
@@ -133,31 +156,46 @@ func (b *Broker) ResetOffset(ctx context.Context, group, topic string, items []e
 
 // Offset is how far a group has consumed a queue. A group without an offset begins
 // at 0 if the queue's first message is young; else the error's reason is NoOffset
-// and the client decides where to begin.
+// and the client decides where to begin. ErrCold: call ColdOffset.
 func (p *Pass) Offset(group, topic []byte, queueID int32, zeroIfNone bool) (message.QueueOffset, error) {
 	if at := p.b.offsets.Of(group, topic).At(queueID); at != offset.None {
 		return at, nil
 	}
-	notFound := refuse(NoOffset, "Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first")
-	if !zeroIfNone {
-		return 0, notFound
-	}
 	d := p.find(topic)
-	if d == nil || queueID < 0 || int(queueID) >= len(d.queues.Queues) {
-		return 0, notFound
+	if !zeroIfNone || d == nil || queueID < 0 || int(queueID) >= len(d.queues.Queues) {
+		return 0, errNoOffset
 	}
 	q := d.queues.Queues[queueID]
 	if q.Min() > 0 || q.End() == 0 {
-		return 0, notFound
+		return 0, errNoOffset
 	}
 	var first [1]queue.Entry
-	if n, err := q.Read(0, first[:]); err != nil || n == 0 {
-		return 0, notFound // not even its index is in memory: it is not young
+	if _, err := q.Read(0, first[:]); err != nil {
+		return 0, ErrCold
 	}
-	if int64(p.b.shard.Applied()-first[0].Position) > p.b.young {
-		return 0, notFound
+	return 0, p.b.mustBeYoung(first[0])
+}
+
+var errNoOffset = refuse(NoOffset, "Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first")
+
+func (b *Broker) mustBeYoung(first queue.Entry) error {
+	if int64(b.shard.Applied()-first.Position) > b.young {
+		return errNoOffset
 	}
-	return 0, nil
+	return nil
+}
+
+// ColdOffset is Offset for a group without one, when the queue's first index entry is not in memory.
+func (b *Broker) ColdOffset(topic string, queueID int32) (message.QueueOffset, error) {
+	w, ok := b.window(topic, queueID)
+	if !ok || w.low > 0 || w.high == 0 {
+		return 0, errNoOffset
+	}
+	first, err := w.entry(0)
+	if err != nil {
+		return 0, err
+	}
+	return 0, b.mustBeYoung(first)
 }
 
 // Bounds are the smallest offset of a queue and the one that its next message gets; 0, 0 for an unknown queue.

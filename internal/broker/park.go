@@ -2,7 +2,6 @@ package broker
 
 import (
 	"strconv"
-	"time"
 
 	"github.com/metaqio/metaq/message"
 )
@@ -30,6 +29,10 @@ func (p *Pass) sendTimed(r *SendRequest, d *destination, queueID int32, info *sc
 func (p *Pass) parkingOf(r *SendRequest, info *scanned) (parking, error) {
 	now := p.b.now()
 	if info.delay > 0 {
+		if info.timer != 0 { // it does not count, and is not to be seen
+			r.Properties = withoutTimer(r.Properties)
+			*info = scan(r.Properties)
+		}
 		level := min(int(info.delay), len(p.conf.DelayLevels))
 		return p.park(message.TopicSchedule, int32(level-1), now+p.conf.DelayLevels[level-1].Milliseconds())
 	}
@@ -39,22 +42,27 @@ func (p *Pass) parkingOf(r *SendRequest, info *scanned) (parking, error) {
 		return parking{}, refuse(MessageIllegal, "timer property %q is not a number", text)
 	}
 	due := n
-	switch info.timer {
+	limit := p.conf.MaxTimer.Milliseconds()
+	switch info.timer { // nothing overflows: what is past is past, and what is too far is too far
 	case 1:
-		due = now + n*1000
-		if n > int64(p.conf.MaxTimer/time.Second) {
-			due = now + p.conf.MaxTimer.Milliseconds() + 1 // also where n*1000 overflows
-		}
+		due = now + min(max(n, 0), limit/1000+1)*1000
 	case 2:
-		due = now + min(n, p.conf.MaxTimer.Milliseconds()+1)
+		due = now + min(max(n, 0), limit+1)
 	}
 	if due <= now {
 		return parking{}, nil
 	}
-	if due-now > p.conf.MaxTimer.Milliseconds() {
-		return parking{}, refuse(MessageIllegal, "timer message illegal, the delay time should not be bigger than the max delay %dms (timerMaxDelaySec, max-timer)", p.conf.MaxTimer.Milliseconds())
+	if due-now > limit {
+		return parking{}, refuse(MessageIllegal, "timer message illegal, the delay time should not be bigger than the max delay %dms", limit)
 	}
 	return p.park(message.TopicTimer, 0, due)
+}
+
+func withoutTimer(props []byte) []byte {
+	for _, name := range []string{message.PropertyTimerDelaySec, message.PropertyTimerDelayMs, message.PropertyTimerDeliverMs} {
+		props = message.AppendWithout(nil, props, name)
+	}
+	return props
 }
 
 func (p *Pass) park(topic string, queue int32, due int64) (parking, error) {

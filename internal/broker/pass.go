@@ -2,7 +2,6 @@ package broker
 
 import (
 	"bytes"
-	"slices"
 
 	"github.com/metaqio/metaq/internal/entry"
 	"github.com/metaqio/metaq/internal/shard"
@@ -35,6 +34,7 @@ type destination struct {
 	name   []byte
 	topic  *topic.Topic
 	queues *queue.Topic
+	odd    bool // sends to it are checked further: see oddDestination
 }
 
 // maxKnown bounds the memory of a driver's look-ups.
@@ -45,19 +45,7 @@ func (b *Broker) NewPass(wake func()) *Pass {
 	p := &Pass{b: b, known: map[string]*destination{}, entries: make([]queue.Entry, 0, 64)}
 	p.waits.wake = wake
 	p.waits.next.Store(never)
-	b.mu.Lock()
-	b.passes = append(b.passes, p)
-	b.mu.Unlock()
 	return p
-}
-
-// Close ends the pass of a driver that is gone; its waiting pulls have been forgotten.
-func (p *Pass) Close() {
-	p.b.mu.Lock()
-	defer p.b.mu.Unlock()
-	if i := slices.Index(p.b.passes, p); i >= 0 {
-		p.b.passes = slices.Delete(p.b.passes, i, i+1)
-	}
 }
 
 // Begin begins a pass whose changes go into batch. Until End, views are held: do
@@ -100,6 +88,7 @@ func (p *Pass) find(name []byte) *destination {
 			clear(p.known)
 		}
 		d = &destination{name: []byte(t.Name), topic: t, queues: p.b.queues.Topic(name)}
+		d.odd = t.Name[0] == '%' || sendForbidden(t.Name)
 		p.known[t.Name] = d
 	}
 	p.last = d

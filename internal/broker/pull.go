@@ -116,16 +116,17 @@ func (p *Pass) Pull(r *PullRequest) (PullResult, error) {
 	if err != nil {
 		return PullResult{}, err
 	}
-	if r.Commit >= 0 && !p.b.locks.deny(r) {
-		p.commit(r.Group, r.Topic, r.QueueID, r.Commit)
-	}
-	if t := p.b.offsets.Of(r.Group, r.Topic); t.Pending(r.QueueID) {
+	if t := p.b.offsets.Of(r.Group, r.Topic); t.Pending(r.QueueID) { // what the pull commits is older than the reset, and void
 		res := q.bounds()
 		res.Status, res.Next = OffsetReset, t.At(r.QueueID)
 		p.settleReset(r, t.At(r.QueueID))
 		return res, nil
 	}
-	if p.b.locks.deny(r) { // another client owns the queue: there is nothing for this one
+	denied := p.b.locks.deny(r)
+	if r.Commit >= 0 && !denied {
+		p.commit(r.Group, r.Topic, r.QueueID, r.Commit)
+	}
+	if denied { // another client owns the queue: there is nothing for this one
 		res := q.bounds()
 		res.Status, res.Next = OffsetOverflowOne, q.offset
 		p.looked = q

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"github.com/metaqio/metaq/internal/view/queue"
@@ -47,34 +48,35 @@ func (b *Broker) record(e queue.Entry) (message.Record, error) {
 
 // recordAt reads the record that begins at a position, as clients name it; a
 // position that is not one is an error.
-func (b *Broker) recordAt(pos message.Position) (message.Record, error) {
+func (b *Broker) recordAt(pos message.Position) ([]byte, message.Record, error) {
 	log := b.shard.Log()
 	if pos < log.Start() || pos >= b.shard.Applied() {
-		return message.Record{}, refuse(NoMessage, "can not find message by the offset, %d", pos)
+		return nil, message.Record{}, refuse(NoMessage, "can not find message by the offset, %d", pos)
 	}
-	head, err := log.Read(nil, pos, 8)
+	head, err := log.Read(nil, pos, 4)
 	if err != nil {
-		return message.Record{}, refuse(NoMessage, "can not find message by the offset, %d", pos)
+		return nil, message.Record{}, refuse(NoMessage, "can not find message by the offset, %d", pos)
 	}
-	size, err := message.RecordSize(head)
-	if err != nil || message.Position(size) > b.shard.Applied()-pos || size > b.conf.Load().MaxMessageBytes+maxRecordHead {
-		return message.Record{}, refuse(NoMessage, "can not find message by the offset, %d", pos)
+	size := int32(binary.BigEndian.Uint32(head))
+	if size <= 0 || message.Position(size) > b.shard.Applied()-pos || size > maxRecord {
+		return nil, message.Record{}, refuse(NoMessage, "can not find message by the offset, %d", pos)
 	}
-	r, err := b.record(queue.Entry{Position: pos, Size: int32(size)})
+	var r message.Record
+	raw, err := b.appendRecords(nil, []queue.Entry{{Position: pos, Size: size}}, false)
+	if err == nil {
+		_, err = r.Parse(raw)
+	}
 	if err != nil || r.Position != pos {
-		return message.Record{}, refuse(NoMessage, "can not find message by the offset, %d", pos)
+		return nil, message.Record{}, refuse(NoMessage, "can not find message by the offset, %d", pos)
 	}
-	return r, nil
+	return raw, r, nil
 }
 
-// maxRecordHead is more than a record has besides its body.
-const maxRecordHead = 1 << 16
+// maxRecord is more than any record has: a frame of the classic protocol is not longer.
+const maxRecord = 32 << 20
 
 // RawRecordAt reads the stored bytes of the record at a position; a position that is not one of a record is an error.
 func (b *Broker) RawRecordAt(pos message.Position) ([]byte, error) {
-	r, err := b.recordAt(pos)
-	if err != nil {
-		return nil, err
-	}
-	return message.AppendRecord(nil, &r), nil
+	raw, _, err := b.recordAt(pos)
+	return raw, err
 }

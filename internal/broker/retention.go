@@ -12,6 +12,8 @@ import (
 // runRetention gives up old segments and watches the disk, until ctx ends.
 func (b *Broker) runRetention(ctx context.Context) error {
 	b.watchDisk()
+	trimmed := b.trim() // what was found before the last stop may not have been kept
+	var dropped message.Position // segments may stay for a while after they were given up, because a view needs them
 	tick := time.NewTicker(b.conf.Load().RetentionPeriod)
 	defer tick.Stop()
 	for {
@@ -21,14 +23,16 @@ func (b *Broker) runRetention(ctx context.Context) error {
 		case <-tick.C:
 		}
 		use := b.watchDisk()
-		if before, why := b.expired(use); before > 0 {
+		if !trimmed {
+			trimmed = b.trim()
+		}
+		if before, why := b.expired(use); before > dropped {
 			if err := b.do(ctx, &entry.DropLog{Before: before, Reason: why}); err != nil {
 				b.log.Warn("old segments cannot be given up", "error", err)
 				continue
 			}
-			if err := b.trim(); err != nil {
-				b.log.Error("queues cannot be trimmed", "error", err)
-			}
+			dropped = before
+			trimmed = b.trim()
 			b.shard.CheckpointNow()
 		}
 	}
@@ -78,15 +82,19 @@ func (b *Broker) expired(use float64) (before message.Position, why string) {
 	return before, why
 }
 
-// trim finds the smallest offsets of all queues again.
-func (b *Broker) trim() error {
+// trim finds the smallest offsets of all queues again, and says whether that is done.
+func (b *Broker) trim() (done bool) {
 	b.shard.RLock()
 	bounds := b.queues.Bounds()
 	b.shard.RUnlock()
+	done = true
 	for _, q := range bounds {
-		if err := q.Trim(); err != nil {
-			return err
+		ok, err := q.Trim()
+		if err != nil {
+			b.log.Error("queues cannot be trimmed", "error", err)
+			return false
 		}
+		done = done && ok
 	}
-	return nil
+	return done
 }

@@ -18,9 +18,11 @@ type scanned struct {
 	half          bool // half message of a transaction
 	receipt       bool // has a pop receipt, which is not the producer's to give
 	own           bool // has a property that the broker would add
+	parked        bool // has been timed before
 }
 
-func (s *scanned) timed() bool { return s.delay > 0 || s.timer != 0 }
+// timed says whether the message is to be delivered later. One that was timed before has had its delay.
+func (s *scanned) timed() bool { return s.delay > 0 || s.timer != 0 && !s.parked }
 
 func (s *scanned) tagHash(props []byte) int64 {
 	if s.tagLen == 0 {
@@ -60,6 +62,8 @@ func (s *scanned) property(name, value []byte, at int) {
 		s.setTimer(2, at, len(value))
 	case message.PropertyTimerDeliverMs:
 		s.setTimer(3, at, len(value))
+	case message.PropertyTimerOutMs:
+		s.parked = true
 	case message.PropertyHalf:
 		s.half = string(value) == "true"
 	case message.PropertyPopReceipt:

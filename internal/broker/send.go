@@ -1,10 +1,12 @@
 package broker
 
 import (
+	"errors"
 	"math/rand/v2"
 	"net/netip"
 	"strconv"
 
+	"github.com/metaqio/metaq/internal/entry"
 	"github.com/metaqio/metaq/internal/shard"
 	"github.com/metaqio/metaq/internal/view/queue"
 	"github.com/metaqio/metaq/message"
@@ -40,6 +42,27 @@ type Sent struct {
 	KeyAt, KeyLen int32
 }
 
+// Full says whether a request has no room beside what is in the pass's batch
+// already: then the pass is to be ended, and a new one begun.
+func (p *Pass) Full(r *SendRequest) bool {
+	size := len(p.batch.Records) + len(p.batch.Commands)
+	if size == 0 {
+		return false
+	}
+	size += len(r.Body) + recordRoom
+	if r.Batch {
+		size += len(r.Body) / memberMin * (memberRoom + len(r.Topic))
+	}
+	return size > p.b.shard.MaxBatch()
+}
+
+// Sizes in bytes for Full.
+const (
+	recordRoom = 48 << 10 // more than a record has besides its body
+	memberMin  = 22       // what a member of a batch has at least
+	memberRoom = 160      // more than becomes of it, besides body, properties and topic
+)
+
 // Send puts messages into the pass's batch. They are stored once the batch is done.
 func (p *Pass) Send(r *SendRequest) (Sent, error) {
 	if why := p.b.refusing.Load(); why != nil && !r.internal {
@@ -71,7 +94,7 @@ func (p *Pass) destination(r *SendRequest) (*destination, error) {
 	if d == nil {
 		return nil, p.unknownTopic(r)
 	}
-	if d.topic.Name[0] == '%' || message.SendForbidden(d.topic.Name) {
+	if d.odd {
 		return p.oddDestination(r, d)
 	}
 	if p.conf.Permission&permWrite == 0 && d.topic.Order {
@@ -91,15 +114,21 @@ func (p *Pass) unknownTopic(r *SendRequest) error {
 	if err := message.ValidTopic(name); err != nil {
 		return &Error{InvalidName, err.Error()}
 	}
-	if message.SendForbidden(name) {
+	if sendForbidden(name) {
 		return refuse(TopicForbidden, "Sending message to topic[%s] is forbidden.", name)
 	}
 	return ErrCold // it may be made
 }
 
+// sendForbidden says whether clients may not send to a topic. Delayed messages lie
+// in the timer topic, and what says when they are due is the broker's to write.
+func sendForbidden(topic string) bool {
+	return message.SendForbidden(topic) || topic == message.TopicTimer
+}
+
 // oddDestination is destination for topics with a meaning of their own.
 func (p *Pass) oddDestination(r *SendRequest, d *destination) (*destination, error) {
-	if message.SendForbidden(d.topic.Name) {
+	if sendForbidden(d.topic.Name) {
 		return nil, refuse(TopicForbidden, "Sending message to topic[%s] is forbidden.", d.topic.Name)
 	}
 	name, ok := message.GroupOfRetryTopic(d.topic.Name)
@@ -111,13 +140,12 @@ func (p *Pass) oddDestination(r *SendRequest, d *destination) (*destination, err
 	}
 	g := p.b.groups.Get([]byte(name))
 	if g == nil {
+		if p.mayCreateGroup(name) {
+			return nil, ErrCold
+		}
 		return nil, refuse(GroupNotFound, "subscription group not exist, %s", name)
 	}
-	limit := g.RetryMaxTimes
-	if r.MaxReconsume >= 0 {
-		limit = r.MaxReconsume
-	}
-	if r.Reconsumed > limit || p.b.locks.held(name) {
+	if p.b.isDead(r, &g.Group) {
 		dead := p.find([]byte(message.DLQTopic(name)))
 		if dead == nil {
 			return nil, ErrCold
@@ -128,8 +156,25 @@ func (p *Pass) oddDestination(r *SendRequest, d *destination) (*destination, err
 	return d, nil
 }
 
+// isDead says whether a message for the retry topic of g goes to the dead letters
+// instead: it was tried too often, or the group consumes in order (it holds queue
+// locks), and then sends only what it gives up.
+func (b *Broker) isDead(r *SendRequest, g *entry.Group) bool {
+	if r.internal {
+		return false
+	}
+	limit := g.RetryMaxTimes
+	if r.MaxReconsume >= 0 {
+		limit = r.MaxReconsume
+	}
+	return r.Reconsumed > limit || b.locks.held(g.Name)
+}
+
 func (p *Pass) chooseQueue(r *SendRequest, d *destination) (int32, error) {
 	n := max(d.topic.WriteQueues, d.topic.ReadQueues)
+	if r.QueueID >= n && r.internal && n > 0 {
+		return r.QueueID % n, nil // the topic has shrunk while the message was delayed
+	}
 	if r.QueueID >= n {
 		return 0, refuse(InvalidQueue, "request queueId[%d] is illegal, topic %s has %d queues", r.QueueID, d.topic.Name, n)
 	}
@@ -150,10 +195,24 @@ func (p *Pass) sendOne(r *SendRequest, d *destination, queueID int32) (Sent, err
 	if info.half && !r.internal && (r.Reconsumed == 0 || info.delay == 0) {
 		return Sent{}, refuse(NoPermission, "the broker[%s] sending transaction message is forbidden", p.conf.Name)
 	}
+	if !info.half {
+		if err := checkFlags(r); err != nil {
+			return Sent{}, err
+		}
+	}
 	if info.timed() && !r.dead && !r.arrived {
 		return p.sendTimed(r, d, queueID, &info)
 	}
 	return p.add(r, d, queueID, &info, parking{})
+}
+
+// checkFlags refuses messages that say they are half or rolled back and have
+// nothing else of a transaction: RocketMQ acknowledges them and shows them to nobody.
+func checkFlags(r *SendRequest) error {
+	if t := r.SysFlag & message.FlagTransactionMask; t != 0 && t != message.FlagTransactionCommit && !r.internal {
+		return refuse(MessageIllegal, "sysFlag %#x says that the message is part of a transaction, its properties do not (TRAN_MSG)", r.SysFlag)
+	}
+	return nil
 }
 
 func propertiesTooLarge(n int) error {
@@ -261,6 +320,9 @@ func (p *Pass) sendBatch(r *SendRequest, d *destination, queueID int32) (Sent, e
 	if int(queueID) >= len(d.queues.Queues) {
 		return Sent{}, refuse(InvalidQueue, "request queueId[%d] is illegal, topic %s has %d queues", queueID, d.topic.Name, len(d.queues.Queues))
 	}
+	if err := checkFlags(r); err != nil {
+		return Sent{}, err
+	}
 	b := p.batch
 	msgs, records := len(b.Msgs), len(b.Records)
 	rec := message.Record{
@@ -268,6 +330,9 @@ func (p *Pass) sendBatch(r *SendRequest, d *destination, queueID int32) (Sent, e
 		BornTime: r.BornTime, BornHost: r.BornHost, StoreHost: r.StoreHost,
 	}
 	err := p.addMembers(r, &rec, d.queues.Queues[queueID])
+	if size := len(b.Records) - records; err == nil && size > p.b.shard.MaxBatch() {
+		err = refuse(MessageIllegal, "the batch has %d bytes as it would be stored, the limit is %d (ring-bytes / 8)", size, p.b.shard.MaxBatch())
+	}
 	if err != nil || len(b.Msgs) == msgs {
 		b.Msgs, b.Records = b.Msgs[:msgs], b.Records[:records]
 		if err == nil {
@@ -311,8 +376,17 @@ func (p *Pass) addMembers(r *SendRequest, rec *message.Record, q *queue.Queue) e
 			Target: q, Start: int32(start), Size: int32(len(dst) - start), Tag: info.tagHash(props), TimeAt: int32(message.StoreTimeAt(dst[start:])),
 		})
 	}
-	if err := members.Err(); err != nil {
-		return &Error{MessageIllegal, "message " + strconv.Itoa(members.Len()+1) + " of the batch: " + err.Error()}
+	return badMember(members.Len()+1, members.Err())
+}
+
+// badMember says what is wrong with a member of a batch. The length of its
+// properties has 16 bits, so one that is too large is known by not agreeing with its size.
+func badMember(n int, err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	if f, ok := errors.AsType[*message.FormatError](err); ok && f.Field == "properties length" && f.Limit > message.MaxProperties {
+		return refuse(MessageIllegal, "message %d of the batch: the properties have %d bytes, the limit is %d", n, f.Limit, message.MaxProperties)
+	}
+	return refuse(MessageIllegal, "message %d of the batch: %v", n, err)
 }

@@ -15,8 +15,6 @@ type SendBackRequest struct {
 	Position message.Position
 	// DelayLevel says when to try again: negative: never; 0: by the number of attempts.
 	DelayLevel int32
-	// OriginTopic and OriginID are what the client says of the message's first attempt.
-	OriginTopic, OriginID string
 	// MaxReconsume overrides the group's limit; negative: it does not.
 	MaxReconsume int32
 	Client       *Client
@@ -26,6 +24,9 @@ type SendBackRequest struct {
 // into its dead-letter topic when it has been tried often enough.
 func (b *Broker) SendBack(ctx context.Context, r *SendBackRequest) error {
 	conf := b.conf.Load()
+	if err := b.EnsureGroups(ctx, []string{r.Group}); err != nil {
+		return err
+	}
 	g, ok := b.Group(r.Group)
 	if !ok {
 		return refuse(GroupNotFound, "subscription group not exist, %s", r.Group)
@@ -36,13 +37,14 @@ func (b *Broker) SendBack(ctx context.Context, r *SendBackRequest) error {
 	if g.RetryQueues <= 0 {
 		return nil
 	}
-	if err := b.ensureRetry(ctx, r.Group, message.RetryTopic(r.Group)); err != nil {
+	if _, err := b.ensureRetry(ctx, r.Group, message.RetryTopic(r.Group)); err != nil {
 		return err
 	}
-	if t, _ := b.Topic(message.RetryTopic(r.Group)); t.Perm&permWrite == 0 {
-		return refuse(NoPermission, "the topic[%s] sending message is forbidden", t.Name)
+	retry, _ := b.Topic(message.RetryTopic(r.Group))
+	if retry.Perm&permWrite == 0 {
+		return refuse(NoPermission, "the topic[%s] sending message is forbidden", retry.Name)
 	}
-	rec, err := b.recordAt(r.Position)
+	_, rec, err := b.recordAt(r.Position)
 	if err != nil {
 		return refuse(Internal, "look message by offset failed, %d", r.Position)
 	}
@@ -60,7 +62,7 @@ func (b *Broker) SendBack(ctx context.Context, r *SendBackRequest) error {
 	}
 	b.Stats.SendBacks.Add(1)
 	send := b.copyOf(&rec, message.RetryTopic(r.Group))
-	send.QueueID = rand.Int32N(g.RetryQueues)
+	send.QueueID = rand.Int32N(max(min(g.RetryQueues, retry.ReadQueues, retry.WriteQueues), 1)) // one that is consumed (C067)
 	send.Properties = retryProperties(r, &rec, level)
 	return b.sendInternal(ctx, send)
 }
@@ -71,6 +73,7 @@ func (b *Broker) sendToDLQ(ctx context.Context, r *SendBackRequest, rec *message
 		return err
 	}
 	send := b.copyOf(rec, dlq)
+	send.arrived = true // whatever delay the message had once
 	send.Properties = retryProperties(r, rec, 0)
 	return b.sendInternal(ctx, send)
 }
@@ -85,25 +88,20 @@ func (b *Broker) copyOf(rec *message.Record, topic string) *SendRequest {
 
 // retryProperties are those of rec with the topic and the id of the first attempt, and the delay level.
 func retryProperties(r *SendBackRequest, rec *message.Record, level int32) []byte {
-	topic, id := string(rec.Topic), r.OriginID
+	topic, id := string(rec.Topic), string(message.AppendOffsetID(nil, rec.StoreHost, rec.Position))
 	if t, ok := message.Property(rec.Properties, message.PropertyRetryTopic); ok {
 		topic = string(t)
 	}
 	if o, ok := message.Property(rec.Properties, message.PropertyOriginMessageID); ok {
 		id = string(o)
 	}
-	if id == "" {
-		id = string(message.AppendOffsetID(nil, rec.StoreHost, rec.Position))
-	}
 	props := append([]byte(nil), rec.Properties...)
-	for name, value := range map[string]string{
-		message.PropertyRetryTopic: topic, message.PropertyOriginMessageID: id, message.PropertyDelayLevel: strconv.Itoa(int(level)),
-		message.PropertyWait: "false", message.PropertyTimerOutMs: "", message.PropertyRealTopic: "", message.PropertyRealQueueID: "",
+	for _, p := range []struct{ name, value string }{
+		{message.PropertyRealTopic, ""}, {message.PropertyRealQueueID, ""}, {message.PropertyTimerOutMs, ""},
+		{message.PropertyRetryTopic, topic}, {message.PropertyOriginMessageID, id}, {message.PropertyWait, "false"},
+		{message.PropertyDelayLevel, strconv.Itoa(int(level))},
 	} {
-		props = message.AppendWithout(nil, props, name)
-		if value != "" {
-			props = message.AppendProperty(props, name, value)
-		}
+		props = message.AppendProperty(message.AppendWithout(nil, props, p.name), p.name, p.value)
 	}
 	return props
 }

@@ -49,6 +49,8 @@ func (b *Broker) PutTopic(ctx context.Context, t entry.Topic, actor string) erro
 	if t.Perm < 0 || t.Perm > 7 {
 		return refuse(InvalidParameter, "topic %s: permission %d, 0 to 7 are possible", t.Name, t.Perm)
 	}
+	b.changing.Lock()
+	defer b.changing.Unlock()
 	old, ok := b.Topic(t.Name)
 	attributes, err := changeAttributes(old.Attributes, t.Attributes, !ok)
 	if err != nil {
@@ -85,6 +87,8 @@ func (b *Broker) DeleteTopic(ctx context.Context, name, actor string) error {
 	if message.IsSystemTopic(name) || b.isOwnTopic(name) {
 		return refuse(InvalidParameter, "The topic[%s] is conflict with system topic.", name)
 	}
+	b.changing.Lock()
+	defer b.changing.Unlock()
 	commands := []entry.Command{&entry.DeleteTopic{Name: name, Actor: actor}}
 	b.shard.RLock()
 	for _, group := range b.offsets.GroupsOf(name) {
@@ -106,7 +110,8 @@ func (b *Broker) DeleteTopic(ctx context.Context, name, actor string) error {
 func (b *Broker) ensureDestination(ctx context.Context, r *SendRequest) error {
 	name := string(r.Topic)
 	if group, ok := message.GroupOfRetryTopic(name); ok {
-		if err := b.ensureRetry(ctx, group, name); err != nil {
+		g, err := b.ensureRetry(ctx, group, name)
+		if err != nil || !b.isDead(r, &g) {
 			return err
 		}
 		return b.ensureTopic(ctx, entry.Topic{Name: message.DLQTopic(group), ReadQueues: 1, WriteQueues: 1, Perm: permReadWrite})
@@ -114,10 +119,13 @@ func (b *Broker) ensureDestination(ctx context.Context, r *SendRequest) error {
 	if _, ok := b.Topic(name); ok {
 		return nil
 	}
-	notThere := refuse(TopicNotFound, "topic[%s] not exist, apply first please!", name)
 	template, ok := b.Topic(string(r.DefaultTopic))
-	if !ok || template.Perm&1 == 0 || template.Name == message.TopicAutoCreate && !b.conf.Load().AutoCreateTopics {
-		return notThere
+	inherits := template.Perm&1 != 0
+	if template.Name == message.TopicAutoCreate {
+		inherits = b.conf.Load().AutoCreateTopics
+	}
+	if !ok || !inherits {
+		return refuse(TopicNotFound, "topic[%s] not exist, apply first please!", name)
 	}
 	queues := max(min(r.DefaultQueues, template.WriteQueues), 0)
 	b.log.Info("topic created by a send", "topic", name, "queues", queues, "client", r.BornHost.String())
@@ -126,20 +134,23 @@ func (b *Broker) ensureDestination(ctx context.Context, r *SendRequest) error {
 	})
 }
 
-func (b *Broker) ensureRetry(ctx context.Context, group, name string) error {
-	if _, ok := b.Topic(name); ok {
-		return nil
+// ensureRetry makes a group, if it may be made, and its retry topic.
+func (b *Broker) ensureRetry(ctx context.Context, group, name string) (entry.Group, error) {
+	if err := b.EnsureGroups(ctx, []string{group}); err != nil {
+		return entry.Group{}, err
 	}
-	if _, ok := b.Group(group); !ok {
-		if err := b.EnsureGroups(ctx, []string{group}); err != nil {
-			return err
-		}
+	g, ok := b.Group(group)
+	if !ok {
+		return g, refuse(GroupNotFound, "subscription group not exist, %s: it was deleted meanwhile", group)
 	}
-	return b.ensureTopic(ctx, entry.Topic{Name: name, ReadQueues: 1, WriteQueues: 1, Perm: permReadWrite})
+	queues := max(g.RetryQueues, 1)
+	return g, b.ensureTopic(ctx, entry.Topic{Name: name, ReadQueues: queues, WriteQueues: queues, Perm: permReadWrite})
 }
 
 // ensureTopic makes a topic unless it is there.
 func (b *Broker) ensureTopic(ctx context.Context, t entry.Topic) error {
+	b.changing.Lock()
+	defer b.changing.Unlock()
 	if _, ok := b.Topic(t.Name); ok {
 		return nil
 	}

@@ -32,7 +32,8 @@ type waitList struct {
 	mu    sync.Mutex // guards the following
 	woken []*Waiting
 
-	deadlines deadlines // belongs to the driver
+	deadlines deadlines // belongs to the driver, as does watched
+	watched   bool
 	next      atomic.Int64
 	spare     []*Waiting
 }
@@ -55,8 +56,24 @@ func (p *Pass) Park(r *PullRequest, q PullResult, reply any) (*Waiting, bool) {
 	w.Notify = func() { p.waits.notify(w) }
 	heap.Push(&p.waits.deadlines, w)
 	p.waits.setNext()
+	p.watchDeadlines()
 	w.pull.queue.Waiters.Park(&w.Waiter)
 	return w, true
+}
+
+// watchDeadlines puts the pass into the broker's list of those with waiting pulls
+// while it has any. So nobody has to say when a driver, and its pass, is over.
+func (p *Pass) watchDeadlines() {
+	if waits := len(p.waits.deadlines) > 0; waits != p.waits.watched {
+		p.waits.watched = waits
+		p.b.mu.Lock()
+		if waits {
+			p.b.passes[p] = struct{}{}
+		} else {
+			delete(p.b.passes, p)
+		}
+		p.b.mu.Unlock()
+	}
 }
 
 // notify is called when something arrived for w.
@@ -96,6 +113,7 @@ func (p *Pass) end(w *Waiting) {
 	w.Leave()
 	heap.Remove(&p.waits.deadlines, w.index)
 	p.waits.setNext()
+	p.watchDeadlines()
 	p.b.waiting.Add(-1)
 }
 
@@ -141,11 +159,7 @@ func (p *Pass) lookAgain(w *Waiting, due bool, answer func(*Waiting, PullResult,
 		answer(w, res, nil)
 		return
 	}
-	id := ""
-	if w.client != nil {
-		id = w.client.ID
-	}
-	denied := p.b.locks.denies(w.group, string(w.pull.dest.name), w.pull.queue.ID(), id)
+	denied := p.b.locks.denies(w.group, string(w.pull.dest.name), w.pull.queue.ID(), w.client)
 	res, err := w.pull.bounds(), error(nil)
 	res.Status = OffsetOverflowOne
 	if !denied {

@@ -25,9 +25,9 @@ func heartBeat(w *worker, s *remoting.Session, c *protocol.Command) {
 		return
 	}
 	conn := w.conn(s)
-	if conn.client == nil || conn.client.ID != data.ClientID {
-		if conn.client != nil {
-			w.later(func() { w.d.b.Gone(conn.client) })
+	if old := conn.client; old == nil || old.ID != data.ClientID {
+		if old != nil {
+			w.later(func() { w.d.b.Gone(old) })
 		}
 		conn.client = &broker.Client{ID: data.ClientID, Language: c.Language.String(), Version: c.Version, Peer: peer{s}}
 	}
@@ -41,8 +41,11 @@ func heartBeat(w *worker, s *remoting.Session, c *protocol.Command) {
 		return
 	}
 	w.goCold(s, c, func(ctx context.Context, r *request) *protocol.Command {
-		if err := r.d.b.EnsureGroups(ctx, needs); err != nil {
-			return r.fail(err)
+		for _, group := range needs { // one that may not be made is no reason not to make the others: its pulls are told
+			err := r.d.b.EnsureGroups(ctx, []string{group})
+			if e := broker.AsError(err); err != nil && e.Reason != broker.GroupNotFound && e.Reason != broker.InvalidParameter {
+				return r.fail(err)
+			}
 		}
 		return a
 	})

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/metaqio/metaq/internal/broker"
-	"github.com/metaqio/metaq/internal/entry"
 	"github.com/metaqio/metaq/internal/protocol"
 	"github.com/metaqio/metaq/internal/remoting"
 	"github.com/metaqio/metaq/message"
@@ -19,11 +18,29 @@ func queryConsumerOffset(w *worker, s *remoting.Session, c *protocol.Command) {
 		return
 	}
 	at, err := w.pass.Offset(h.ConsumerGroup, h.Topic, h.QueueId, h.SetZeroIfNotFound)
-	if err != nil {
+	switch {
+	case err == broker.ErrCold:
+		w.goCold(s, c, coldOffset)
+	case err != nil:
 		w.refuse(s, c, err)
-		return
+	default:
+		w.answerOffset(s, c, at)
 	}
-	w.answerOffset(s, c, at)
+}
+
+// coldOffset answers for a group without an offset.
+func coldOffset(_ context.Context, r *request) *protocol.Command {
+	var h protocol.QueryConsumerOffsetRequest
+	if err := h.Decode(&r.Ext); err != nil {
+		return r.fail(err)
+	}
+	at, err := r.d.b.ColdOffset(string(h.Topic), h.QueueId)
+	if err != nil {
+		return r.fail(err)
+	}
+	a := r.ok()
+	a.Ext.SetInt("offset", int64(at))
+	return a
 }
 
 // answerOffset answers with a single offset.
@@ -36,17 +53,15 @@ func (w *worker) answerOffset(s *remoting.Session, c *protocol.Command, at messa
 // UPDATE_CONSUMER_OFFSET (15), often one-way
 //
 // * forwards: answered once it is stored
-// * backwards, from a member of the group: passed over and answered with success, it comes late
-// * backwards, from anybody else (a tool): an administrator's reset
+// * backwards, while members of the group are connected: passed over and answered with success, it comes late
+// * backwards, otherwise (a tool): an administrator's reset
 func updateConsumerOffset(w *worker, s *remoting.Session, c *protocol.Command) {
-	var h protocol.UpdateConsumerOffsetRequest
-	if err := h.Decode(&c.Ext); err != nil {
+	r, err := decodeCommit(c, w.conn(s).client)
+	if err != nil {
 		w.refuse(s, c, err)
 		return
 	}
-	outcome, err := w.pass.Commit(&broker.CommitRequest{
-		Group: h.ConsumerGroup, Topic: h.Topic, QueueID: h.QueueId, Offset: message.QueueOffset(h.CommitOffset), Client: w.conn(s).client,
-	})
+	outcome, err := w.pass.Commit(&r)
 	switch {
 	case err == broker.ErrCold || outcome == broker.CommitBackwards:
 		w.goCold(s, c, coldCommit)
@@ -59,18 +74,26 @@ func updateConsumerOffset(w *worker, s *remoting.Session, c *protocol.Command) {
 	}
 }
 
+func decodeCommit(c *protocol.Command, client *broker.Client) (r broker.CommitRequest, err error) {
+	var h protocol.UpdateConsumerOffsetRequest
+	if err := h.Decode(&c.Ext); err != nil {
+		return r, err
+	}
+	if !h.HasQueueId || !h.HasCommitOffset {
+		return r, &broker.Error{Reason: broker.InvalidParameter, Text: "QueueId and offset must be given"}
+	}
+	return broker.CommitRequest{
+		Group: h.ConsumerGroup, Topic: h.Topic, QueueID: h.QueueId, Offset: message.QueueOffset(h.CommitOffset), Client: client,
+	}, nil
+}
+
 // coldCommit makes the group first, or takes its offset back by order of a tool.
 func coldCommit(ctx context.Context, r *request) *protocol.Command {
-	var h protocol.UpdateConsumerOffsetRequest
-	if err := h.Decode(&r.Ext); err != nil {
+	req, err := decodeCommit(r.Command, r.client)
+	if err != nil {
 		return r.fail(err)
 	}
-	group, topic := string(h.ConsumerGroup), string(h.Topic)
-	if err := r.d.b.EnsureGroups(ctx, []string{group}); err != nil {
-		return r.fail(err)
-	}
-	items := []entry.QueueAt{{Queue: h.QueueId, Offset: message.QueueOffset(h.CommitOffset)}}
-	if err := r.d.b.ResetOffset(ctx, group, topic, items, false, r.actor()); err != nil {
+	if err := r.d.b.ColdCommit(ctx, &req, r.actor()); err != nil {
 		return r.fail(err)
 	}
 	return r.ok()

@@ -24,6 +24,9 @@ func sendMessage(w *worker, s *remoting.Session, c *protocol.Command) {
 		w.refuseSend(s, c, err)
 		return
 	}
+	if w.pass.Full(&r) {
+		w.split()
+	}
 	sent, err := w.pass.Send(&r)
 	if err == broker.ErrCold {
 		w.goCold(s, c, coldSend)

@@ -19,7 +19,7 @@ func sendMessageBack(ctx context.Context, r *request) *protocol.Command {
 		limit = h.MaxReconsumeTimes
 	}
 	err := r.d.b.SendBack(ctx, &broker.SendBackRequest{
-		Group: h.Group, Position: message.Position(h.Offset), DelayLevel: h.DelayLevel, OriginTopic: h.OriginTopic, OriginID: h.OriginMsgId,
+		Group: h.Group, Position: message.Position(h.Offset), DelayLevel: h.DelayLevel,
 		MaxReconsume: limit, Client: r.client,
 	})
 	if err != nil {

@@ -211,6 +211,12 @@ func (w *worker) end() {
 	w.pass.End()
 }
 
+// split lets the pass's batch take off and begins another one: a batch has a largest size.
+func (w *worker) split() {
+	w.end()
+	w.pass.Begin(&w.cur.batch)
+}
+
 // Closed implements remoting.Worker.
 func (w *worker) Closed(s *remoting.Session) {
 	if w.d.opts.NameServer != nil {

@@ -42,6 +42,9 @@ type flight struct {
 // frame is folded long before the ring overwrites it.
 func (s *Shard) maxFrame() int { return min(s.opts.RingBytes/8, 16<<20) }
 
+// MaxBatch is how many bytes a batch may have; larger ones fail with ErrTooLarge.
+func (s *Shard) MaxBatch() int { return s.maxFrame() }
+
 // Submit gives a batch to the tail. Its Done is called in any case.
 func (s *Shard) Submit(b *Batch) {
 	s.mu.Lock()

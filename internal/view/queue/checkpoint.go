@@ -20,6 +20,13 @@ type change struct {
 
 // Checkpoint implements shard.View.
 func (v *View) Checkpoint() (write func(*kv.Batch), done func()) {
+	v.mu.Lock()
+	gone := v.trimmed
+	v.trimmed = nil
+	v.mu.Unlock()
+	for _, g := range gone { // their smallest offset is to be written
+		g.q.mark()
+	}
 	changes := make([]change, 0, len(v.dirty))
 	for i, q := range v.dirty {
 		q.dirty = false
@@ -33,10 +40,6 @@ func (v *View) Checkpoint() (write func(*kv.Batch), done func()) {
 	v.named, v.dropped = nil, nil
 	counter := binary.BigEndian.AppendUint64(nil, v.nextID)
 	counter = binary.BigEndian.AppendUint64(counter, uint64(v.start))
-	v.mu.Lock()
-	gone := v.trimmed
-	v.trimmed = nil
-	v.mu.Unlock()
 	counts := make([]int, len(named))
 	for i, t := range named {
 		counts[i] = len(t.Queues)
@@ -55,7 +58,7 @@ func (v *View) Checkpoint() (write func(*kv.Batch), done func()) {
 			b.Set(topicKey(t.Name), binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(nil, t.id), uint32(counts[i])))
 		}
 		for _, g := range gone {
-			b.DeleteRange(indexKey(nil, g.topic, g.queue, 0), indexKey(nil, g.topic, g.queue, g.before))
+			b.DeleteRange(indexKey(nil, g.q.topic.id, g.q.id, 0), indexKey(nil, g.q.topic.id, g.q.id, g.before))
 		}
 		var key, value []byte
 		for i := range changes {
@@ -66,7 +69,7 @@ func (v *View) Checkpoint() (write func(*kv.Batch), done func()) {
 		for i := range changes {
 			changes[i].q.persisted = changes[i].end
 		}
-		v.mem.giveUp()
+		v.mem.written()
 	}
 	return write, done
 }
@@ -82,6 +85,9 @@ func (v *View) isDropped(dropped []*Topic, t *Topic) bool {
 
 func (q *Queue) change() change {
 	c := change{q: q, from: int64(q.persisted / chunkEntries), end: q.end, min: q.Min()}
+	if len(q.mem) == 0 { // only its smallest offset has changed
+		return c
+	}
 	at := max(c.from-q.firstNo, 0)
 	c.from = q.firstNo + at
 	full := int64(q.end/chunkEntries) - q.firstNo

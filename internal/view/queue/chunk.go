@@ -47,6 +47,8 @@ type memory struct {
 	free  []*chunk
 	order []made // chunks in the order in which they were made
 	first int    // of order
+	// leaving are chunks of deleted topics, which a checkpoint that is being written may still read.
+	leaving []*chunk
 }
 
 type made struct {
@@ -86,6 +88,19 @@ func (m *memory) giveUp() {
 		clear(m.order[n:])
 		m.order, m.first = m.order[:n], 0
 	}
+}
+
+// leave frees a chunk once no checkpoint is being written that began before.
+func (m *memory) leave(c *chunk) {
+	m.used--
+	m.leaving = append(m.leaving, c)
+}
+
+// written says that the checkpoint that was being written is done.
+func (m *memory) written() {
+	m.free = append(m.free, m.leaving...)
+	m.leaving = m.leaving[:0]
+	m.giveUp()
 }
 
 func (m *memory) give(c *chunk) {

@@ -82,14 +82,21 @@ func (q *Queue) Append(off message.QueueOffset, pos message.Position, size int32
 	q.mem[len(q.mem)-1].put(i, pos, size, tag)
 	q.end = off + 1
 	if !q.dirty {
-		q.dirty = true
-		q.topic.view.dirty = append(q.topic.view.dirty, q)
+		q.mark()
 	}
 	if !q.woken && !q.Waiters.Empty() {
 		q.woken = true
 		q.topic.view.arrived = append(q.topic.view.arrived, q)
 	}
 	return true
+}
+
+// mark puts the queue into the list of what the next checkpoint writes.
+func (q *Queue) mark() {
+	if !q.dirty {
+		q.dirty = true
+		q.topic.view.dirty = append(q.topic.view.dirty, q)
+	}
 }
 
 // grow adds chunk no to the memory; when it has entries in the store already, they are read.

@@ -76,10 +76,12 @@ type Bound struct {
 }
 
 // Trim finds the smallest offset of a queue again after retention has given up a
-// part of the log. It reads the store; call it without any lock, one at a time.
-func (b Bound) Trim() error {
+// part of the log. It reads the store; call it without any lock, one at a time. It
+// reports false when the offset may be among those that are not in the store yet:
+// their messages are still in the log, and it is to be called again later.
+func (b Bound) Trim() (done bool, err error) {
 	var failed error
-	known := min(b.end, b.stored.end) // what is not stored yet is younger than any checkpoint, and stays
+	known := min(b.end, b.stored.end)
 	n := sort.Search(int(max(known-b.min, 0)), func(i int) bool {
 		var e [1]Entry
 		k, err := b.stored.Read(b.min+message.QueueOffset(i), e[:])
@@ -89,15 +91,18 @@ func (b Bound) Trim() error {
 		return err != nil || k > 0 && e[0].Position >= b.start
 	})
 	if failed != nil {
-		return failed
+		return false, failed
 	}
 	b.q.min.Store(int64(b.min) + int64(n))
-	b.q.minFor.Store(int64(b.start))
-	if from, to := b.min/chunkEntries, (b.min+message.QueueOffset(n))/chunkEntries; to > from {
+	done = known == b.end || b.min+message.QueueOffset(n) < known
+	if done {
+		b.q.minFor.Store(int64(b.start))
+	}
+	if n > 0 {
 		v := b.stored.view
 		v.mu.Lock()
-		v.trimmed = append(v.trimmed, trimmed{b.stored.topic, b.stored.queue, int64(to)})
+		v.trimmed = append(v.trimmed, trimmed{b.q, int64(b.min+message.QueueOffset(n)) / chunkEntries})
 		v.mu.Unlock()
 	}
-	return nil
+	return done, nil
 }

@@ -30,13 +30,12 @@ type View struct {
 	broken  error
 
 	mu      sync.Mutex // guards the following
-	trimmed []trimmed  // chunks that retention gave up, to be removed by the next checkpoint
+	trimmed []trimmed  // what retention gave up, to be removed by the next checkpoint
 }
 
 // trimmed says that chunks of a queue before a number are not needed any more.
 type trimmed struct {
-	topic  uint64
-	queue  int32
+	q      *Queue
 	before int64
 }
 
@@ -124,7 +123,7 @@ func (v *View) drop(name string) {
 	v.queues -= len(t.Queues)
 	for _, q := range t.Queues {
 		for _, c := range q.mem {
-			v.mem.give(c)
+			v.mem.leave(c)
 		}
 		q.mem = nil
 		if !q.woken && !q.Waiters.Empty() { // they are told that the topic is gone

@@ -69,8 +69,10 @@ func (v *View) Due(dst []Parked, now int64, limit int) []Parked {
 		if v.order[at].Due > now {
 			break
 		}
-		dst = append(dst, v.order[at].Parked)
-		limit--
+		if _, ok := v.pending[v.order[at].Position]; ok { // what is done may still be below something that came later
+			dst = append(dst, v.order[at].Parked)
+			limit--
+		}
 		walk[best] = walk[len(walk)-1]
 		walk = walk[:len(walk)-1]
 		for _, child := range []int{2*at + 1, 2*at + 2} {
