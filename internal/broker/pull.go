@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -101,6 +102,9 @@ func (p *Pass) checkPull(r *PullRequest) (pull, error) {
 func (p *Pass) subscription(r *PullRequest, g *group.Group) (filter.Filter, error) {
 	if r.HasExpression {
 		f, err := filter.Parse(string(r.ExpressionType), string(r.Expression))
+		if errors.Is(err, filter.ErrUnsupported) {
+			return f, &Error{Internal, err.Error()}
+		}
 		if err != nil {
 			return f, refuse(BadExpression, "parse the consumer's subscription failed: %v", err)
 		}

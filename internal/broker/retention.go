@@ -12,7 +12,7 @@ import (
 // runRetention gives up old segments and watches the disk, until ctx ends.
 func (b *Broker) runRetention(ctx context.Context) error {
 	b.watchDisk()
-	trimmed := b.trim() // what was found before the last stop may not have been kept
+	trimmed := b.trim()          // what was found before the last stop may not have been kept
 	var dropped message.Position // segments may stay for a while after they were given up, because a view needs them
 	tick := time.NewTicker(b.conf.Load().RetentionPeriod)
 	defer tick.Stop()

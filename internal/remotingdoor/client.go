@@ -42,13 +42,18 @@ func heartBeat(w *worker, s *remoting.Session, c *protocol.Command) {
 	}
 	w.goCold(s, c, func(ctx context.Context, r *request) *protocol.Command {
 		for _, group := range needs { // one that may not be made is no reason not to make the others: its pulls are told
-			err := r.d.b.EnsureGroups(ctx, []string{group})
-			if e := broker.AsError(err); err != nil && e.Reason != broker.GroupNotFound && e.Reason != broker.InvalidParameter {
+			if err := r.d.b.EnsureGroups(ctx, []string{group}); err != nil && !mayNotBe(err) {
 				return r.fail(err)
 			}
 		}
 		return a
 	})
+}
+
+// mayNotBe says whether a group was refused for what it is, so that trying again would be of no use.
+func mayNotBe(err error) bool {
+	reason := broker.AsError(err).Reason
+	return reason == broker.GroupNotFound || reason == broker.InvalidParameter
 }
 
 // beatOf turns a heartbeat into the broker's words. unknown says that subscriptions

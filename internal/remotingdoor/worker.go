@@ -2,7 +2,9 @@ package remotingdoor
 
 import (
 	"context"
+	"errors"
 	"net/netip"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -113,7 +115,7 @@ func (w *worker) goCold(s *remoting.Session, c *protocol.Command, serve func(con
 	ok := w.d.b.Go(func() {
 		ctx, cancel := context.WithTimeout(w.d.ctx, coldTime)
 		defer cancel()
-		if a := serve(ctx, r); a != nil && !r.IsOneway() {
+		if a := r.serve(ctx, serve); a != nil && !r.IsOneway() {
 			s.Post(a.Append(nil))
 		}
 	})
@@ -122,6 +124,19 @@ func (w *worker) goCold(s *remoting.Session, c *protocol.Command, serve func(con
 		w.answer(s, c, c.Reply(protocol.RespSystemBusy, "[OVERLOAD]system busy, start flow control for a while: too many requests wait that may need the disk (pool-queue)"))
 	}
 }
+
+// serve calls the handler. A panic in it is answered, and ends nothing else.
+func (r *request) serve(ctx context.Context, handle func(context.Context, *request) *protocol.Command) (a *protocol.Command) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.d.opts.Log.Error("request failed", "code", r.Name(), "client", r.s.Remote().String(), "panic", p, "stack", string(debug.Stack()))
+			a = r.fail(errPanic)
+		}
+	}()
+	return handle(ctx, r)
+}
+
+var errPanic = errors.New("the request failed in the server: see its log")
 
 // clone copies a command whose memory is about to be used again.
 func clone(c *protocol.Command) *protocol.Command {
