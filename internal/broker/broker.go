@@ -210,9 +210,7 @@ func (b *Broker) runExpiry(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 			b.sample()
-			for _, c := range b.clients.expired(time.Now().Add(-b.conf.Load().ClientExpiry)) {
-				b.Gone(c)
-			}
+			b.ExpireClients(time.Now().Add(-b.conf.Load().ClientExpiry))
 		}
 	}
 }

@@ -249,6 +249,14 @@ func (t *clients) expired(before time.Time) (out []*Client) {
 	return out
 }
 
+// ExpireClients takes out clients whose last heartbeat came before a time. Run does
+// that by itself, with ClientExpiry.
+func (b *Broker) ExpireClients(before time.Time) {
+	for _, c := range b.clients.expired(before) {
+		b.Gone(c)
+	}
+}
+
 // notify tells the members of a group that it changed; members that broadcast do not care.
 func (t *clients) notify(name string) {
 	t.mu.RLock()

@@ -55,16 +55,11 @@ func pullMessage(w *worker, s *remoting.Session, c *protocol.Command) {
 		w.goCold(s, c, coldPull)
 	case err != nil:
 		w.refuse(s, c, err)
-	case r.Suspend > 0 && waits(&res) && !c.IsOneway() && !s.HalfClosed():
+	case r.Suspend > 0 && pullCode(res.Status, r.Offset) == protocol.RespPullNotFound && !c.IsOneway() && !s.HalfClosed():
 		w.park(conn, c, &r, res)
 	default:
 		w.answerPull(s, c, &r, &res)
 	}
-}
-
-// waits says whether a message may come that answers the pull.
-func waits(res *broker.PullResult) bool {
-	return res.Status == broker.OffsetOverflowOne || res.Status == broker.NoMessageInQueue && res.Next == 0
 }
 
 func decodePull(h *protocol.PullMessageRequest, c *protocol.Command, client *broker.Client) (broker.PullRequest, error) {
