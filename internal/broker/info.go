@@ -253,7 +253,7 @@ func (b *Broker) SystemTopics() (out []string) {
 type ResetRequest struct {
 	Group, Topic string
 	QueueID      int32 // negative: all
-	Offset       int64 // negative: by the time
+	Offset       int64 // -1: by the time
 	Timestamp    int64 // ms; negative: the end
 	Actor        string
 }
@@ -279,7 +279,7 @@ func (b *Broker) ResetGroup(ctx context.Context, r *ResetRequest) ([]entry.Queue
 		}
 		at := message.QueueOffset(r.Offset)
 		switch {
-		case r.QueueID >= 0 && r.Offset >= 0:
+		case r.QueueID >= 0 && r.Offset != -1:
 			if at < w.low || at > w.high+1 {
 				return nil, refuse(Internal, "Target offset %d not in consume queue range [%d-%d]", at, w.low, w.high)
 			}

@@ -12,6 +12,7 @@ type scanned struct {
 	keyAt, keyLen int // of the unique key's value
 	tagAt, tagLen int
 	delay         int32 // delay level
+	oddDelay      bool  // which is not a number
 	timer         byte  // which timer property: 0 none, 1 seconds, 2 ms, 3 absolute; the first in this order counts
 	timerAt       int
 	timerLen      int
@@ -54,8 +55,8 @@ func (s *scanned) property(name, value []byte, at int) {
 	case message.PropertyTags:
 		s.tagAt, s.tagLen = at, len(value)
 	case message.PropertyDelayLevel:
-		n, _ := strconv.ParseInt(string(value), 10, 32)
-		s.delay = int32(n)
+		n, err := strconv.ParseInt(string(value), 10, 32)
+		s.delay, s.oddDelay = int32(n), err != nil
 	case message.PropertyTimerDelaySec:
 		s.setTimer(1, at, len(value))
 	case message.PropertyTimerDelayMs:

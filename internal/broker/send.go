@@ -200,6 +200,9 @@ func (p *Pass) sendOne(r *SendRequest, d *destination, queueID int32) (Sent, err
 			return Sent{}, err
 		}
 	}
+	if info.oddDelay && !r.internal {
+		return Sent{}, refuse(MessageIllegal, "the delay level (DELAY) is not a number")
+	}
 	if info.timed() && !r.dead && !r.arrived {
 		return p.sendTimed(r, d, queueID, &info)
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -255,3 +256,9 @@ func (r *rig) configure(change func(*broker.Config)) {
 	change(&c)
 	r.b.Configure(c)
 }
+
+// settableClock is a clock that stands still until it is set, in ms.
+type settableClock struct{ at atomic.Int64 }
+
+func (c *settableClock) now() int64   { return c.at.Load() }
+func (c *settableClock) set(ms int64) { c.at.Store(ms) }
