@@ -11,7 +11,9 @@ import (
 )
 
 const (
-	prewriteAhead = 128 << 20 // how far ahead of the tail zeros are written
+	prewriteAhead = 128 << 20 // how far ahead of the tail zeros are written at most
+	touchAhead    = 64 << 20  // how far ahead of the tail pages are touched at most
+	leastAhead    = 4 << 20   // how far at least: a log that is hardly written to gets no more
 	prewriteStep  = 256 << 10 // one pwrite of zeros; a write of the tail may have to wait for one
 	prewriteSync  = 4 << 20   // zeros between two syncs
 	prewriteJump  = 1 << 20   // how far to go ahead when the tail has overtaken
@@ -19,8 +21,10 @@ const (
 
 var zeros [prewriteStep]byte
 
-// preparer makes the next segment before it is needed, and (with Prewrite) fills blocks ahead of the tail with zeros. One goroutine (run); the
-// tail's holder calls claim, take, pause and resume.
+// preparer makes the next segment before it is needed, and goes ahead of the tail: with Prewrite it fills blocks with zeros, without it only reads
+// them, so that their pages are in the page cache when the tail is written. Getting a page costs as much as everything else that is done for a
+// message, and more where the machine is virtual. How far it goes depends on how much is written. One goroutine (run); the tail's holder calls
+// claim, take, pause and resume.
 //
 // Zeros never meet the tail: before each write the tail's holder claims everything up to the write's end and waits for a step of zeros that lies
 // below; a step of zeros is announced (busy) under the same mutex, and begins behind the claim.
@@ -30,19 +34,22 @@ type preparer struct {
 	stop    chan struct{}
 	running sync.WaitGroup
 
-	mu       sync.Mutex       // guards the following; never held across the disk
-	changed  sync.Cond        // busy or making ended
-	active   *segment         // takes the tail's writes
-	next     *segment         // follows, ready for use; nil when it was not made yet
-	making   bool             // somebody makes the next segment
-	paused   bool             // a cut removes segments: nothing may be made or written meanwhile
-	retry    message.Position // after an error, the background tries again when the tail is here
-	claimed  message.Position // end of the tail's newest write
-	busy     message.Position // a step of zeros that begins here is being written; -1 when none is
-	zeroed   message.Position // zeros were written up to here
-	prewrite bool
+	mu      sync.Mutex       // guards the following; never held across the disk
+	changed sync.Cond        // busy or making ended
+	active  *segment         // takes the tail's writes
+	next    *segment         // follows, ready for use; nil when it was not made yet
+	making  bool             // somebody makes the next segment
+	paused  bool             // a cut removes segments: nothing may be made or written meanwhile
+	retry   message.Position // after an error, the background tries again when the tail is here
+	claimed message.Position // end of the tail's newest write
+	busy    message.Position // a step of zeros that begins here is being written; -1 when none is
+	zeroed  message.Position // zeros were written, or pages touched, up to here
+	began   message.Position // where the tail was in the beginning
+	ahead   bool             // to go ahead of the tail at all
 
-	zero zeroFile // of the goroutine
+	prewrite bool     // with zeros; else by reading
+	zero     zeroFile // of the goroutine
+	scratch  []byte   // of the goroutine
 }
 
 // zeroFile is the segment that zeros are written to, and the handle for that.
@@ -55,7 +62,7 @@ type zeroFile struct {
 func newPreparer(l *Log, active, next *segment, tail message.Position) *preparer {
 	p := &preparer{
 		log: l, kick: make(chan struct{}, 1), stop: make(chan struct{}), active: active, next: next, claimed: tail, busy: -1,
-		prewrite: l.opts.Prewrite,
+		began: tail, ahead: !inMemory(active.file.Load()) || l.opts.Prewrite, prewrite: l.opts.Prewrite,
 	}
 	p.changed.L = &p.mu
 	p.running.Go(p.run)
@@ -73,7 +80,7 @@ func (p *preparer) claim(end message.Position) {
 	if p.next != nil {
 		last = p.next
 	}
-	work := p.wantsNext() || p.prewrite && p.zeroed < min(end+prewriteAhead-prewriteSync, last.end())
+	work := p.wantsNext() || p.ahead && p.zeroed < min(end+p.distance()*3/4, last.end())
 	p.mu.Unlock()
 	if work {
 		select {
@@ -83,13 +90,22 @@ func (p *preparer) claim(end message.Position) {
 	}
 }
 
+// distance is how far to go ahead of the tail. REQUIRES: mu held.
+func (p *preparer) distance() message.Position {
+	most := message.Position(touchAhead)
+	if p.prewrite {
+		most = prewriteAhead
+	}
+	return min(most, max(leastAhead, 4*(p.claimed-p.began)))
+}
+
 // wantsNext says whether it is time to make the next segment. REQUIRES: mu held.
 func (p *preparer) wantsNext() bool {
 	if p.next != nil || p.making || p.paused || p.claimed < p.retry {
 		return false
 	}
 	left := int64(p.active.end() - p.claimed)
-	return left <= p.active.size/2 || p.prewrite && left <= prewriteAhead/2
+	return left <= p.active.size/2 || p.ahead && left <= prewriteAhead/2
 }
 
 // take returns the segment that starts at a position, which follows the active one, and makes it the active one.
@@ -162,11 +178,17 @@ func (p *preparer) step() (more bool) {
 		p.makeNext(start)
 		return true
 	}
-	if !p.prewrite || p.paused {
+	if !p.ahead || p.paused {
 		p.mu.Unlock()
 		return false
 	}
 	s, from, n := p.nextZeros()
+	if n > 0 && !p.prewrite {
+		p.zeroed = from + message.Position(n)
+		p.mu.Unlock()
+		p.touch(s, from, n)
+		return true
+	}
 	if n > 0 {
 		p.busy = from
 	}
@@ -220,7 +242,17 @@ func (p *preparer) nextZeros() (s *segment, from message.Position, n int64) {
 			return nil, from, 0
 		}
 	}
-	return s, from, min(prewriteStep, int64(s.end()-from), int64(p.claimed+prewriteAhead-from))
+	return s, from, min(prewriteStep, int64(s.end()-from), int64(p.claimed+p.distance()-from))
+}
+
+// touch reads a part of a segment that nothing was written to yet, which makes pages of zeros of it. Errors are nothing to it: it is a preparation.
+func (p *preparer) touch(s *segment, from message.Position, n int64) {
+	if p.scratch == nil {
+		p.scratch = make([]byte, prewriteStep)
+	}
+	if f, err := s.open(); err == nil {
+		_, _ = f.ReadAt(p.scratch[:n], int64(from-s.start))
+	}
 }
 
 func (p *preparer) writeZeros(s *segment, from message.Position, n int64) error {
@@ -261,7 +293,7 @@ func (p *preparer) endZeros(err error) {
 		return
 	}
 	p.mu.Lock()
-	p.prewrite = false
+	p.ahead, p.prewrite = false, false
 	p.mu.Unlock()
 	p.log.opts.Log.Warn("blocks are no longer written ahead of the log", "error", err)
 }

@@ -100,22 +100,23 @@ func idle(l *Log) message.Position {
 
 func TestZerosAreWrittenAheadIntoTheNextSegment(t *testing.T) {
 	fs := vfs.NewCrashableMem()
-	o := Options{FS: fs, Dir: "log", SegmentBytes: 1 << 20, RingBytes: 64 << 10, Prewrite: true}
-	l, _ := open(t, o)
+	const segment = 128 << 10
+	l, _ := open(t, Options{FS: fs, Dir: "log", SegmentBytes: segment, RingBytes: 64 << 10, Prewrite: true})
 	add(t, l, 1, 1, 100)
 	require.NoError(t, l.Write())
-	require.EqualValues(t, 2<<20, idle(l), "both segments, since that is less than the distance")
+	require.EqualValues(t, 2*segment, idle(l), "both segments, since that is less than the distance")
 	left := fs.CrashClone(vfs.CrashCloneCfg{})
-	for _, name := range []string{segmentName(0), segmentName(1 << 20)} {
-		info, err := left.Stat("log/" + name)
+	for _, start := range []message.Position{0, segment} {
+		info, err := left.Stat("log/" + segmentName(start))
 		require.NoError(t, err)
-		require.EqualValues(t, 1<<20, info.Size(), "synced")
+		require.EqualValues(t, segment, info.Size(), "synced")
 	}
-	for i := uint64(2); l.Tail() < 5<<19; i++ {
+	for i := uint64(2); l.Tail() < 5*segment/2; i++ {
 		add(t, l, 1, i, 10000)
 		require.NoError(t, l.Write())
+		idle(l) // the tail shall not overtake
 	}
-	require.EqualValues(t, 4<<20, idle(l))
+	require.EqualValues(t, 4*segment, idle(l))
 	require.NoError(t, l.Iterate(0, func(f Frame) error {
 		requireSame(t, payload(f.Index, len(f.Payload)), f.Payload)
 		return nil
@@ -125,7 +126,7 @@ func TestZerosAreWrittenAheadIntoTheNextSegment(t *testing.T) {
 func TestTailWaitsForAStepOfZerosInItsWay(t *testing.T) {
 	g := newGate()
 	g.closed = true
-	l, _ := open(t, Options{FS: g.wrap(vfs.NewMem()), Dir: "log", SegmentBytes: 4 << 20, RingBytes: 64 << 10, Prewrite: true})
+	l, _ := open(t, Options{FS: g.wrap(vfs.NewMem()), Dir: "log", SegmentBytes: 256 << 10, RingBytes: 64 << 10, Prewrite: true})
 	defer g.set(false)
 	add(t, l, 1, 1, 100)
 	require.NoError(t, l.Write())
@@ -162,20 +163,27 @@ func (s *segment) readFor(_ *testing.T, off int64, n int) ([]byte, error) {
 }
 
 func TestZerosJumpAheadWhenTheTailHasOvertaken(t *testing.T) {
-	g := newGate()
-	l, _ := open(t, Options{FS: g.wrap(vfs.NewMem()), Dir: "log", SegmentBytes: 8 << 20, RingBytes: 64 << 10, Prewrite: true})
-	add(t, l, 1, 1, 100)
-	require.NoError(t, l.Write())
-	idle(l)
-	p := l.ahead
-	p.mu.Lock()
-	p.zeroed = 10 * pageBytes // as if the background had been slow
-	p.claimed = 20*pageBytes + 1
+	fs := vfs.NewMem()
+	p := &preparer{active: newSegment(fs, "log", 0, 1<<30), claimed: 20*pageBytes + 1}
 	s, from, n := p.nextZeros()
-	p.mu.Unlock()
-	require.Equal(t, l.hold.active, s)
-	require.EqualValues(t, 21*pageBytes+prewriteJump, from)
+	require.Equal(t, p.active, s)
+	require.EqualValues(t, 21*pageBytes, from, "at first right behind the tail")
 	require.EqualValues(t, prewriteStep, n)
+	p.zeroed = 10 * pageBytes // the background was slow
+	_, from, _ = p.nextZeros()
+	require.EqualValues(t, 21*pageBytes+prewriteJump, from)
+	p.zeroed = p.claimed + p.distance() - 100
+	_, from, n = p.nextZeros()
+	require.Equal(t, p.zeroed, from)
+	require.EqualValues(t, 100, n, "no further than that")
+	p.zeroed = 1 << 30
+	p.claimed = 1<<30 - 10
+	_, _, n = p.nextZeros()
+	require.Zero(t, n, "there is no next segment yet")
+	p.next = newSegment(fs, "log", 1<<30, 1<<30)
+	s, from, _ = p.nextZeros()
+	require.Equal(t, p.next, s)
+	require.EqualValues(t, 1<<30, from)
 }
 
 func TestErrorOfZerosEndsOnlyTheZeros(t *testing.T) {
@@ -185,7 +193,7 @@ func TestErrorOfZerosEndsOnlyTheZeros(t *testing.T) {
 		}
 		return nil
 	}))
-	l, _ := open(t, Options{FS: fs, Dir: "log", SegmentBytes: 1 << 20, RingBytes: 64 << 10, Prewrite: true})
+	l, _ := open(t, Options{FS: fs, Dir: "log", SegmentBytes: 128 << 10, RingBytes: 64 << 10, Prewrite: true})
 	for i := uint64(1); i < 50; i++ {
 		add(t, l, 1, i, 1000)
 		require.NoError(t, l.Write())

@@ -1,6 +1,7 @@
 package commitlog
 
 import (
+	"encoding/binary"
 	"io"
 	"math/rand/v2"
 	"slices"
@@ -109,4 +110,66 @@ func TestLostSegmentContentsAreDamage(t *testing.T) {
 	require.NoError(t, err, "what lies below the start of recovery is not looked at")
 	require.Len(t, frames, len(all)-i)
 	require.NoError(t, l.Close())
+}
+
+// forge writes an entry with a right CRC at a position.
+func forge(t *testing.T, fs vfs.FS, h Header, change func(b []byte)) {
+	b := make([]byte, HeaderSize+20)
+	h.Size = len(b)
+	h.put(b)
+	change(b)
+	binary.BigEndian.PutUint32(b[atCRC:], checksum(b))
+	f, err := fs.OpenReadWrite(fs.PathJoin("log", segmentName(0)), vfs.WriteCategoryUnspecified)
+	require.NoError(t, err)
+	_, err = f.WriteAt(b, int64(h.Position))
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+}
+
+func TestFramesOfANewerProgramAreNotCut(t *testing.T) {
+	for name, change := range map[string]func(b []byte){
+		"version 2": func(b []byte) { b[atVersion] = 2 }, "kind 6": func(b []byte) { b[atKind] = 6 }, "kind 0": func(b []byte) { b[atKind] = 0 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			fs := vfs.NewMem()
+			all, _ := groups(t, small(fs, false), 3)
+			last := all[len(all)-1]
+			end := last.pos + message.Position(HeaderSize+last.size)
+			forge(t, fs, Header{Kind: KindMessages, Term: 1, Index: last.index + 1, Position: end}, change)
+			before := contents(t, fs)
+			_, _, _, err := tryOpen(small(fs, false), 0)
+			var damage *CorruptError
+			require.ErrorAs(t, err, &damage)
+			require.Equal(t, end, damage.Position)
+			require.Contains(t, damage.Why, "this program")
+			require.Equal(t, before, contents(t, fs))
+			report, err := Verify("log", fs, nil)
+			require.NoError(t, err)
+			require.Len(t, report.Problems, 1)
+		})
+	}
+}
+
+func TestEntriesOutOfOrderEndTheLog(t *testing.T) {
+	for name, h := range map[string]Header{"gap": {Term: 1, Index: 1}, "again": {Term: 1, Index: ^uint64(0)}, "older term": {Index: 0}, "no index": {Term: 1, Index: 1 << 63}} {
+		t.Run(name, func(t *testing.T) {
+			fs := vfs.NewMem()
+			all, _ := groups(t, small(fs, false), 3)
+			last := all[len(all)-1]
+			h.Kind, h.Position = KindCommands, last.pos+message.Position(HeaderSize+last.size)
+			if h.Index += last.index + 1; name == "no index" {
+				h.Index = 0
+			}
+			forge(t, fs, h, func([]byte) {})
+			report, err := Verify("log", fs, nil)
+			require.NoError(t, err)
+			require.Len(t, report.Problems, 1)
+			l, frames, r, err := tryOpen(small(fs, false), 0)
+			require.NoError(t, err)
+			require.Len(t, frames, len(all))
+			require.True(t, r.Torn)
+			require.NotEmpty(t, r.Why)
+			require.NoError(t, l.Close())
+		})
+	}
 }
