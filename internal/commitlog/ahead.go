@@ -12,7 +12,6 @@ import (
 
 const (
 	prewriteAhead = 128 << 20 // how far ahead of the tail zeros are written at most
-	touchAhead    = 64 << 20  // how far ahead of the tail pages are touched at most
 	leastAhead    = 4 << 20   // how far at least: a log that is hardly written to gets no more
 	prewriteStep  = 256 << 10 // one pwrite of zeros; a write of the tail may have to wait for one
 	prewriteSync  = 4 << 20   // zeros between two syncs
@@ -21,10 +20,8 @@ const (
 
 var zeros [prewriteStep]byte
 
-// preparer makes the next segment before it is needed, and goes ahead of the tail: with Prewrite it fills blocks with zeros, without it only reads
-// them, so that their pages are in the page cache when the tail is written. Getting a page costs as much as everything else that is done for a
-// message, and more where the machine is virtual. How far it goes depends on how much is written. One goroutine (run); the tail's holder calls
-// claim, take, pause and resume.
+// preparer makes the next segment before it is needed, and (with Prewrite) fills blocks ahead of the tail with zeros; how far ahead depends on how
+// much is written. One goroutine (run); the tail's holder calls claim, take, pause and resume.
 //
 // Zeros never meet the tail: before each write the tail's holder claims everything up to the write's end and waits for a step of zeros that lies
 // below; a step of zeros is announced (busy) under the same mutex, and begins behind the claim.
@@ -62,7 +59,7 @@ type zeroFile struct {
 func newPreparer(l *Log, active, next *segment, tail message.Position) *preparer {
 	p := &preparer{
 		log: l, kick: make(chan struct{}, 1), stop: make(chan struct{}), active: active, next: next, claimed: tail, busy: -1,
-		began: tail, ahead: !inMemory(active.file.Load()) || l.opts.Prewrite, prewrite: l.opts.Prewrite,
+		began: tail, prewrite: l.opts.Prewrite,
 	}
 	p.changed.L = &p.mu
 	p.running.Go(p.run)
@@ -80,7 +77,7 @@ func (p *preparer) claim(end message.Position) {
 	if p.next != nil {
 		last = p.next
 	}
-	work := p.wantsNext() || p.ahead && p.zeroed < min(end+p.distance()*3/4, last.end())
+	work := p.wantsNext() || p.prewrite && p.zeroed < min(end+p.distance()*3/4, last.end())
 	p.mu.Unlock()
 	if work {
 		select {
@@ -92,11 +89,7 @@ func (p *preparer) claim(end message.Position) {
 
 // distance is how far to go ahead of the tail. REQUIRES: mu held.
 func (p *preparer) distance() message.Position {
-	most := message.Position(touchAhead)
-	if p.prewrite {
-		most = prewriteAhead
-	}
-	return min(most, max(leastAhead, 4*(p.claimed-p.began)))
+	return min(prewriteAhead, max(leastAhead, 4*(p.claimed-p.began)))
 }
 
 // wantsNext says whether it is time to make the next segment. REQUIRES: mu held.
@@ -105,7 +98,7 @@ func (p *preparer) wantsNext() bool {
 		return false
 	}
 	left := int64(p.active.end() - p.claimed)
-	return left <= p.active.size/2 || p.ahead && left <= prewriteAhead/2
+	return left <= p.active.size/2 || p.prewrite && left <= prewriteAhead/2
 }
 
 // take returns the segment that starts at a position, which follows the active one, and makes it the active one.
@@ -178,17 +171,11 @@ func (p *preparer) step() (more bool) {
 		p.makeNext(start)
 		return true
 	}
-	if !p.ahead || p.paused {
+	if !p.prewrite || p.paused {
 		p.mu.Unlock()
 		return false
 	}
 	s, from, n := p.nextZeros()
-	if n > 0 && !p.prewrite {
-		p.zeroed = from + message.Position(n)
-		p.mu.Unlock()
-		p.touch(s, from, n)
-		return true
-	}
 	if n > 0 {
 		p.busy = from
 	}
@@ -245,16 +232,6 @@ func (p *preparer) nextZeros() (s *segment, from message.Position, n int64) {
 	return s, from, min(prewriteStep, int64(s.end()-from), int64(p.claimed+p.distance()-from))
 }
 
-// touch reads a part of a segment that nothing was written to yet, which makes pages of zeros of it. Errors are nothing to it: it is a preparation.
-func (p *preparer) touch(s *segment, from message.Position, n int64) {
-	if p.scratch == nil {
-		p.scratch = make([]byte, prewriteStep)
-	}
-	if f, err := s.open(); err == nil {
-		_, _ = f.ReadAt(p.scratch[:n], int64(from-s.start))
-	}
-}
-
 func (p *preparer) writeZeros(s *segment, from message.Position, n int64) error {
 	z := &p.zero
 	if z.seg != s {
@@ -293,7 +270,7 @@ func (p *preparer) endZeros(err error) {
 		return
 	}
 	p.mu.Lock()
-	p.ahead, p.prewrite = false, false
+	p.prewrite = false
 	p.mu.Unlock()
 	p.log.opts.Log.Warn("blocks are no longer written ahead of the log", "error", err)
 }
