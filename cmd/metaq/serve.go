@@ -16,6 +16,7 @@ import (
 
 	"github.com/metaqio/metaq/internal/broker"
 	"github.com/metaqio/metaq/internal/daemon"
+	"github.com/metaqio/metaq/internal/httpdoor"
 	"github.com/metaqio/metaq/internal/nameserver"
 	"github.com/metaqio/metaq/internal/remoting"
 	"github.com/metaqio/metaq/internal/remotingdoor"
@@ -44,6 +45,7 @@ func runServer(ctx context.Context, s daemon.Settings, reload *daemon.Reload, lo
 	reload.Subscribe(func(s daemon.Settings) {
 		n.broker.Configure(n.config(s))
 		n.refreshTopics()
+		n.http.Configure(httpConfig(s))
 	})
 
 	removeReady, err := daemon.WriteReady(s.ReadyFile, listeners.Addresses())
@@ -67,6 +69,7 @@ type server struct {
 	door       *remotingdoor.Door
 	remote     *remoting.Server
 	names      *nameserver.Server
+	http       *httpdoor.Door
 	topicTable atomic.Pointer[topicTable]
 }
 
@@ -98,8 +101,10 @@ func (n *server) open(data string) (err error) {
 	n.door = remotingdoor.New(remotingdoor.Options{
 		Broker: b, NameServer: nameDoor{n.names}, StoreHost: n.storeHost, Settings: s.RocketMQ, Started: n.started, Log: n.log,
 	})
+	n.openHTTP()
 	n.remote, err = remoting.New(remoting.Options{
-		NewWorker: n.door.NewWorker, MaxConns: s.MaxConnections, IdleTimeout: s.IdleTimeout, Log: n.log,
+		NewWorker: n.door.NewWorker, HTTP: n.http.ServeConn, HTTP2: n.http.RefuseHTTP2,
+		MaxConns: s.MaxConnections, IdleTimeout: s.IdleTimeout, Log: n.log,
 	})
 	if err != nil {
 		return errors.Join(err, b.Close())
@@ -124,7 +129,8 @@ func (n *server) run(ctx context.Context) error {
 	var g daemon.Group
 	g.Add("broker", n.broker.Run)
 	g.Add("name server", n.names.Run)
-	g.Add("connections", n.remote.Serve)
+	g.Add("http", n.http.Run)
+	g.Add("connections", n.serveConnections)
 	err := g.Run(ctx)
 	n.door.Close()
 	if cause := context.Cause(ctx); err == nil && n.broker.Shard().Failure() != nil {

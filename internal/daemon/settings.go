@@ -68,7 +68,9 @@ type Settings struct {
 	ColdReadBytesPerSecond int64 // 0 = no limit
 
 	// Operation.
-	LogLevel slog.Level
+	LogLevel       slog.Level
+	MetricsMaxLags int
+	Profiling      bool
 
 	vipAuto bool // VIPPort follows BrokerPort
 }

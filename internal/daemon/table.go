@@ -190,6 +190,15 @@ var Table = []Setting{
 		Name: "log-level", Group: "Operation", Default: "info", Unit: "`debug`, `info`, `warn` or `error`", Reloadable: true,
 		Help:    "Least level of the lines that are logged.",
 		binding: level(),
+	}, {
+		Name: "metrics-max-lags", Group: "Operation", Default: "1000", Reloadable: true,
+		Help: "Pairs of consumer group and topic whose lag is among the metrics: those that are furthest behind. " +
+			"How many are left out is a metric too.",
+		binding: integer(func(s *Settings) *int { return &s.MetricsMaxLags }, 0, 1_000_000),
+	}, {
+		Name: "profiling", Group: "Operation", Default: "false", Reloadable: true,
+		Help:    "Profiles at `/debug/pprof`, for clients on the same machine only. They show what is in memory.",
+		binding: toggle(func(s *Settings) *bool { return &s.Profiling }),
 	},
 }
 
