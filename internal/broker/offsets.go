@@ -91,8 +91,8 @@ func (p *Pass) Commit(r *CommitRequest) (Committed, error) {
 	if r.QueueID < 0 || int(r.QueueID) >= len(d.queues.Queues) {
 		return CommitPassed, refuse(InvalidParameter, "queueId %d is illegal, topic %s has %d queues", r.QueueID, r.Topic, len(d.queues.Queues))
 	}
-	if r.Offset < 0 {
-		return CommitPassed, refuse(InvalidParameter, "offset %d is negative", r.Offset)
+	if r.Offset < 0 { // so Go clients say that they have consumed nothing yet
+		return CommitPassed, nil
 	}
 	t := p.b.offsets.Of(r.Group, r.Topic)
 	if t.Pending(r.QueueID) || p.b.locks.denies(string(r.Group), string(r.Topic), r.QueueID, r.Client) {

@@ -75,7 +75,7 @@ func (s *scanned) property(name, value []byte, at int) {
 }
 
 func (s *scanned) setTimer(kind byte, at, n int) {
-	if s.timer == 0 || kind < s.timer {
+	if s.timer == 0 || kind <= s.timer { // of two with the same name the later one counts
 		s.timer, s.timerAt, s.timerLen = kind, at, n
 	}
 }

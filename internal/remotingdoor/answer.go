@@ -105,8 +105,10 @@ func (w *worker) appendSent(dst []byte, f *flight, r *sendReply, hostHex []byte)
 		dst = endValue(appendMessageIDs(dst, f, r, hostHex), len(dst))
 		dst = appendIntField(dst, "queueId", int64(r.sent.QueueID))
 		dst = appendIntField(dst, "queueOffset", int64(first.Offset))
-		dst = beginValue(dst, "transactionId")
-		dst = endValue(append(dst, key...), len(dst))
+		if len(key) > 0 {
+			dst = beginValue(dst, "transactionId")
+			dst = endValue(append(dst, key...), len(dst))
+		}
 		binary.BigEndian.PutUint32(dst[ext:], uint32(len(dst)-ext-4))
 	} else {
 		dst = append(dst, `{"code":0,"extFields":{"MSG_REGION":`...)
@@ -121,8 +123,11 @@ func (w *worker) appendSent(dst []byte, f *flight, r *sendReply, hostHex []byte)
 		dst = strconv.AppendInt(dst, int64(r.sent.QueueID), 10)
 		dst = append(dst, `","queueOffset":"`...)
 		dst = strconv.AppendInt(dst, int64(first.Offset), 10)
-		dst = append(dst, `","transactionId":`...)
-		dst = protocol.AppendJSONString(dst, key)
+		dst = append(dst, '"')
+		if len(key) > 0 {
+			dst = append(dst, `,"transactionId":`...)
+			dst = protocol.AppendJSONString(dst, key)
+		}
 		dst = appendJSONEnd(dst, r.opaque, "")
 	}
 	endHeader(dst, at, r.enc)

@@ -79,7 +79,8 @@ func (d *Door) runtime() map[string]string {
 
 		"timerReadBehind": "0", "timerOffsetBehind": "0", "timerCongestNum": itoa(i.Timers), "timerEnqueueTps": "0.0", "timerDequeueTps": "0.0",
 	}
-	for _, pool := range []string{"send", "pull", "litePull", "query", "ack", "EndTransaction", "end"} {
+	t["EndTransactionQueueSize"] = "0"
+	for _, pool := range []string{"send", "pull", "litePull", "query", "ack", "EndTransaction"} {
 		t[pool+"ThreadPoolQueueSize"] = "0"
 		t[pool+"ThreadPoolQueueCapacity"] = itoa(int64(i.PoolLimit))
 		t[pool+"ThreadPoolQueueHeadWaitTimeMills"] = "0"

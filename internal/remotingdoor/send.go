@@ -182,6 +182,8 @@ func (r *request) sentAnswer(sent broker.Sent, batch *shard.Batch, req *broker.S
 	a.Ext.SetBytes("msgId", appendMessageIDs(nil, f, &reply, appendHostHex(nil, req.StoreHost)))
 	a.Ext.SetInt("queueId", int64(sent.QueueID))
 	a.Ext.SetInt("queueOffset", int64(batch.Msgs[sent.First].Offset))
-	a.Ext.SetBytes("transactionId", f.keys)
+	if len(f.keys) > 0 {
+		a.Ext.SetBytes("transactionId", f.keys)
+	}
 	return a
 }

@@ -1,0 +1,384 @@
+package remotingdoor_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/metaqio/metaq/internal/protocol"
+	"github.com/metaqio/metaq/message"
+)
+
+// exchange is what a client asked Apache's broker, and its answer.
+type exchange struct {
+	ID         string
+	Command    string
+	Oneway     bool
+	Unanswered bool
+	Request    string
+	Response   string
+}
+
+func (e *exchange) frames(t *testing.T) (request, response *protocol.Command) {
+	t.Helper()
+	decode := func(text string) *protocol.Command {
+		frame, err := hex.DecodeString(text)
+		require.NoError(t, err)
+		c := new(protocol.Command)
+		require.NoError(t, c.Decode(frame))
+		return c
+	}
+	request = decode(e.Request)
+	if e.Response != "" {
+		response = decode(e.Response)
+	}
+	return request, response
+}
+
+// TestRecordedRequestsAreAnsweredLikeByApache replays what official clients asked an
+// Apache broker, and compares codes, remarks, names and values of the header's
+// fields, names in bodies, and of pulled messages the properties.
+func TestRecordedRequestsAreAnsweredLikeByApache(t *testing.T) {
+	files, err := filepath.Glob("testdata/recorded/*.jsonl")
+	require.NoError(t, err)
+	require.Len(t, files, 13)
+	used := map[string]bool{}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".jsonl"), func(t *testing.T) {
+			p := &replay{t: t, used: used, delayed: map[string]bool{}, version: 1 << 60}
+			set := func(context.Context, map[string]string, string) error { return nil }
+			p.rig = start(t, rigOptions{config: quickLevels, set: set, settings: map[string]string{"brokerName": "broker-a"}})
+			p.c, p.prepare = p.rig.client(t), p.rig.client(t)
+			for _, e := range readExchanges(t, file) {
+				p.one(&e)
+			}
+		})
+	}
+	for id := range knownDifferences {
+		require.True(t, used[id], "%s does not differ any more", id)
+	}
+}
+
+func readExchanges(t *testing.T, file string) (out []exchange) {
+	t.Helper()
+	f, err := os.Open(file)
+	require.NoError(t, err)
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var e exchange
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &e))
+		out = append(out, e)
+	}
+	require.NoError(t, lines.Err())
+	return out
+}
+
+// replay brings the broker to where Apache's was, and asks the same.
+type replay struct {
+	t          *testing.T
+	rig        *rig
+	c, prepare *client
+	last       message.Record  // of the last answer with records
+	delayed    map[string]bool // topic and queue to which delayed messages are on their way
+	used       map[string]bool
+	version    int64 // of the last subscription, higher than that of any pull
+}
+
+// knownDifferences are decided: see docs/compat.md.
+var knownDifferences = map[string]string{
+	"java-delay/5 fields":  "no recall handle as long as there is no recall",
+	"java-delay/6 fields":  "no recall handle as long as there is no recall",
+	"java-delay/7 fields":  "no recall handle as long as there is no recall",
+	"java-delay/9 remark":  "the text does not speak of recalls",
+	"mqadmin/2 body":       "brokerVersion and a few more keys",
+	"go-push/7 properties": "members of a batch get a unique key if they have none",
+	"mqadmin/76 remark":    "the key is named",
+	"mqadmin/182 body":     "no static topics",
+}
+
+func (p *replay) one(e *exchange) {
+	request, want := e.frames(p.t)
+	if e.Unanswered {
+		return
+	}
+	p.before(request, want)
+	p.rewrite(request, want)
+	if e.Oneway {
+		require.NoError(p.t, p.c.Oneway(request))
+		return
+	}
+	got, err := p.c.Call(p.t.Context(), request)
+	require.NoError(p.t, err, e.ID)
+	if (request.Code == protocol.ReqPullMessage || request.Code == protocol.ReqLitePullMessage) && got.Code == 0 {
+		p.last = records(p.t, got.Body)[0]
+	}
+	for name, difference := range p.compare(request, want, got) {
+		id := e.ID + " " + name
+		if knownDifferences[id] != "" {
+			p.used[id] = true
+			continue
+		}
+		p.t.Errorf("%s (%s %s): %s", id, protocol.ReqName(request.Code), e.Command, difference)
+	}
+}
+
+func get(c *protocol.Command, names ...string) string {
+	for _, n := range names {
+		if v, ok := c.Ext.Get(n); ok {
+			return string(v)
+		}
+	}
+	return ""
+}
+
+func atoi(text string) int {
+	n, _ := strconv.Atoi(text)
+	return n
+}
+
+// before makes what the recorded answer shows to have been there.
+func (p *replay) before(request, want *protocol.Command) {
+	topic, queue := get(request, "topic", "b"), atoi(get(request, "queueId", "e"))
+	group := get(request, "consumerGroup", "group")
+	known := want == nil || want.Code != protocol.RespTopicNotExist
+	if topic != "" && known && !strings.HasPrefix(topic, "%") && !message.IsSystemTopic(topic) && topic != "broker-a" && request.Code != protocol.ReqUpdateAndCreateTopic {
+		if _, ok := p.rig.b.Topic(topic); !ok {
+			p.prepare.makeTopic(topic, 4)
+		}
+	}
+	if want == nil {
+		return
+	}
+	switch request.Code {
+	case protocol.ReqPullMessage, protocol.ReqLitePullMessage:
+		if atoi(get(request, "sysFlag"))&flagSubscription == 0 {
+			p.member(group, "192.0.2.2@vec", topic)
+		}
+		p.fill(request, want)
+	case protocol.ReqQueryConsumerOffset:
+		if want.Code == 0 {
+			p.reach(topic, queue, 1, nil)
+		}
+	case protocol.ReqGetMaxOffset:
+		p.reach(topic, queue, atoi(get(want, "offset")), nil)
+	case protocol.ReqGetEarliestMsgStoretime, protocol.ReqSearchOffsetByTimestamp:
+		p.reach(topic, queue, 2, nil)
+	case protocol.ReqGetConsumerListByGroup, protocol.ReqGetConsumerConnectionList:
+		if want.Code == 0 {
+			p.member(group, "192.0.2.2@vec", "VAdmin")
+		}
+	case protocol.ReqGetProducerConnectionList:
+		if want.Code == 0 {
+			h := heartbeat("192.0.2.2@vec")
+			h.ProducerDataSet = []protocol.ProducerData{{GroupName: get(request, "producerGroup")}}
+			p.prepare.beat(h)
+		}
+	case protocol.ReqGetConsumeStats:
+		p.progress(get(request, "consumerGroup"), want)
+	case protocol.ReqQueryTopicConsumeByWho:
+		var body protocol.GroupList
+		require.NoError(p.t, protocol.ParseJSON(want.Body, &body))
+		for _, g := range body.GroupList {
+			p.prepare.commit(g, topic, 0, 0)
+		}
+	case protocol.ReqGetTopicStatsInfo:
+		p.reach(topic, 0, 1, nil)
+	case protocol.ReqGetTopicConfig:
+		if strings.HasPrefix(topic, "%RETRY%") {
+			p.member(strings.TrimPrefix(topic, "%RETRY%"), "192.0.2.2@vec", "VAdmin")
+		}
+	case protocol.ReqInvokeBrokerToResetOffset:
+		p.prepare.makeGroup(group, nil)
+	case protocol.ReqViewMessageById:
+		p.put(records(p.t, want.Body)[0], "VAdmin", 2)
+		rs := p.prepare.read("VAdmin", 2, 0)
+		p.last = rs[len(rs)-1]
+	}
+}
+
+// progress makes a group have offsets where the recorded answer has them.
+func (p *replay) progress(group string, want *protocol.Command) {
+	var body protocol.ConsumeStats
+	require.NoError(p.t, protocol.ParseJSON(want.Body, &body))
+	for q := range body.OffsetTable {
+		if _, ok := p.rig.b.Topic(q.Topic); !ok {
+			p.prepare.makeTopic(q.Topic, 4)
+		}
+		p.prepare.commit(group, q.Topic, int(q.QueueId), 0)
+	}
+}
+
+func (p *replay) member(group, id, topic string) {
+	p.version++
+	p.prepare.beat(heartbeat(id, consumer(group, subscription(topic, "*", p.version))))
+}
+
+// fill puts messages like the recorded ones into a queue, or waits for those that
+// come by themselves, and has the pull look at them.
+func (p *replay) fill(request, want *protocol.Command) {
+	topic, queue := get(request, "topic"), atoi(get(request, "queueId"))
+	switch want.Code {
+	case protocol.RespSuccess:
+		p.reach(topic, queue, atoi(get(want, "maxOffset")), records(p.t, want.Body))
+		_, high := p.bounds(request)
+		request.Ext.SetInt("queueOffset", int64(high-1))
+	case protocol.RespPullRetryImmediately: // not one of them is wanted
+		if atoi(get(request, "sysFlag"))&flagSubscription == 0 {
+			p.version++
+			p.prepare.beat(heartbeat("192.0.2.2@vec", consumer(get(request, "consumerGroup"), subscription(topic, "Wanted", p.version))))
+		}
+		_, high := p.bounds(request)
+		p.reach(topic, queue, high+1, nil)
+		request.Ext.SetInt("queueOffset", int64(high))
+	case protocol.RespPullNotFound:
+		_, high := p.bounds(request)
+		p.reach(topic, queue, atoi(get(want, "maxOffset")), nil)
+		_, high = p.bounds(request)
+		request.Ext.SetInt("queueOffset", int64(high))
+	default:
+		p.reach(topic, queue, atoi(get(want, "maxOffset")), nil)
+	}
+}
+
+// reach makes a queue have n messages at least, the last ones like those of the recording.
+func (p *replay) reach(topic string, queue, n int, like []message.Record) {
+	p.t.Helper()
+	f := ext{"topic": topic, "queueId": queue}
+	for i := 0; ; i++ {
+		high := atoi(value(p.prepare.ok(protocol.ReqGetMaxOffset, f, nil), "offset"))
+		switch {
+		case strings.HasPrefix(topic, "%RETRY%") || p.delayed[topic+strconv.Itoa(queue)]:
+			p.prepare.await(topic, queue, int64(n-1))
+			return
+		case high >= n && (i > 0 || len(like) == 0):
+			return
+		case len(like) > 0:
+			p.put(like[0], topic, queue)
+		default:
+			p.prepare.mustSend(topic, queue, "filled", props("UNIQ_KEY", "FILLED", "WAIT", "true", "TAGS", "Unwanted"))
+		}
+	}
+}
+
+// put sends a message like a recorded one: without what the broker has put into it,
+// and in a batch if there is nothing of the kind.
+func (p *replay) put(r message.Record, topic string, queue int) {
+	given := r.Properties
+	for _, name := range []string{"CLUSTER", "MSG_REGION", "TRACE_ON"} {
+		given = message.AppendWithout(nil, given, name)
+	}
+	if _, own := properties(r)["CLUSTER"]; own {
+		p.prepare.mustSend(topic, queue, string(r.Body), string(given))
+		return
+	}
+	p.prepare.ok(protocol.ReqSendBatchMessage, batchFields(topic, queue, ""), batch(batchMember{0, string(r.Body), string(given)}))
+}
+
+// rewrite puts into a request what is another in every run: positions, and long waits.
+func (p *replay) rewrite(request, want *protocol.Command) {
+	switch request.Code {
+	case protocol.ReqPullMessage, protocol.ReqLitePullMessage:
+		request.Ext.Set("suspendTimeoutMillis", "20")
+	case protocol.ReqSendMessage, protocol.ReqSendMessageV2:
+		p.delay(request)
+	case protocol.ReqConsumerSendMsgBack, protocol.ReqViewMessageById:
+		request.Ext.SetInt("offset", int64(p.last.Position))
+	}
+}
+
+// delay has messages that are to be delivered at a time come soon, and notes where delayed ones go.
+func (p *replay) delay(request *protocol.Command) {
+	given := get(request, "i", "properties")
+	timed := false
+	for name := range message.Properties([]byte(given)) {
+		timed = timed || string(name) == "DELAY" || strings.HasPrefix(string(name), "TIMER_")
+	}
+	if !timed {
+		return
+	}
+	p.delayed[get(request, "topic", "b")+get(request, "queueId", "e")] = true
+	if _, at := message.Property([]byte(given), "TIMER_DELIVER_MS"); at {
+		soon := strconv.FormatInt(time.Now().Add(500*time.Millisecond).UnixMilli(), 10)
+		request.Ext.SetBytes("i", message.AppendProperty([]byte(given), "TIMER_DELIVER_MS", soon))
+	}
+}
+
+func (p *replay) bounds(request *protocol.Command) (low, high int) {
+	f := ext{"topic": get(request, "topic"), "queueId": get(request, "queueId")}
+	return atoi(value(p.prepare.ok(protocol.ReqGetMinOffset, f, nil), "offset")), atoi(value(p.prepare.ok(protocol.ReqGetMaxOffset, f, nil), "offset"))
+}
+
+// unlike are fields whose values are others in every run.
+var unlike = []string{"msgId", "queueOffset", "offset", "timestamp", "nextBeginOffset", "minOffset", "maxOffset", "totalTopicNum", "totalGroupNum", "version"}
+
+// compare names what differs.
+func (p *replay) compare(request, want, got *protocol.Command) map[string]string {
+	out := map[string]string{}
+	differ := func(name string, want, got any) {
+		w, _ := json.Marshal(want)
+		g, _ := json.Marshal(got)
+		if string(w) != string(g) {
+			out[name] = "Apache: " + string(w) + "\nhere:   " + string(g)
+		}
+	}
+	differ("code", want.Code, got.Code)
+	differ("version", want.Version, got.Version)
+	if want.Code != 0 || request.Code == protocol.ReqPullMessage || request.Code == protocol.ReqLitePullMessage {
+		differ("remark", want.Remark, got.Remark)
+	}
+	wf, gf := fieldsOf(want), fieldsOf(got)
+	differ("fields", slices.Sorted(maps.Keys(wf)), slices.Sorted(maps.Keys(gf)))
+	for name, v := range wf {
+		if _, ok := gf[name]; ok && !slices.Contains(unlike, name) {
+			differ(name, v, gf[name])
+		}
+	}
+	switch request.Code {
+	case protocol.ReqPullMessage, protocol.ReqLitePullMessage, protocol.ReqViewMessageById:
+		if want.Code == 0 && got.Code == 0 {
+			differ("properties", namesOfProperties(p.t, want.Body), namesOfProperties(p.t, got.Body))
+		}
+	case protocol.ReqGetBrokerConfig: // a text whose names are settings
+	default:
+		differ("body", namesIn(want.Body), namesIn(got.Body))
+	}
+	return out
+}
+
+func fieldsOf(c *protocol.Command) map[string]string {
+	m := map[string]string{}
+	for i := range c.Ext.Len() {
+		f := c.Ext.At(i)
+		m[string(f.Key)] = string(c.Ext.Value(f))
+	}
+	return m
+}
+
+func namesOfProperties(t *testing.T, body []byte) []string {
+	return slices.Sorted(maps.Keys(properties(records(t, body)[0])))
+}
+
+// Names of members of JSON objects, as far as they are not topics, groups and the like.
+var memberName = regexp.MustCompile(`"([a-z][A-Za-z0-9]+)":`)
+
+func namesIn(body []byte) []string {
+	names := map[string]bool{}
+	for _, m := range memberName.FindAllSubmatch(body, -1) {
+		names[string(m[1])] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}
