@@ -69,6 +69,7 @@ type server struct {
 	door       *remotingdoor.Door
 	remote     *remoting.Server
 	names      *nameserver.Server
+	registrar  *nameserver.Registrar // nil without other name servers
 	http       *httpdoor.Door
 	topicTable atomic.Pointer[topicTable]
 }
@@ -129,6 +130,9 @@ func (n *server) run(ctx context.Context) error {
 	var g daemon.Group
 	g.Add("broker", n.broker.Run)
 	g.Add("name server", n.names.Run)
+	if n.registrar != nil {
+		g.Add("registration", n.registrar.Run)
+	}
 	g.Add("http", n.http.Run)
 	g.Add("connections", n.serveConnections)
 	err := g.Run(ctx)

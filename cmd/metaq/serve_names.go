@@ -30,7 +30,7 @@ func (d nameDoor) Serve(s *remoting.Session, c *protocol.Command) *protocol.Comm
 // Closed implements remotingdoor.NameServer.
 func (d nameDoor) Closed(s *remoting.Session) { d.Server.Closed(s) }
 
-// openNames makes the name server of this node.
+// openNames makes the name server of this node, and the registration with others.
 func (n *server) openNames(dir string) (err error) {
 	n.names, err = nameserver.New(nameserver.Options{Dir: dir, FS: realDisk, Log: n.log})
 	if err != nil {
@@ -40,10 +40,19 @@ func (n *server) openNames(dir string) (err error) {
 		Cluster: n.settings.Cluster, Name: n.settings.Shard, Topics: n.topics,
 		Address: func(c nameserver.Conn) string { return n.address(c.Local().Addr()) },
 	}
+	if len(n.settings.Nameservers) > 0 {
+		n.registrar, err = nameserver.NewRegistrar(nameserver.RegistrarOptions{
+			Nameservers: n.settings.Nameservers, Broker: local, Log: n.log,
+			AddressOf: func(local netip.AddrPort) string { return n.address(local.Addr()) },
+		})
+		if err != nil {
+			return err
+		}
+	}
 	n.refreshTopics()
 	n.names.SetLocal(local)
 	n.broker.OnTopics(n.refreshTopics)
-	return err
+	return nil
 }
 
 // refreshTopics takes the broker's topics down anew and tells the name servers.
@@ -59,6 +68,9 @@ func (n *server) refreshTopics() {
 	n.topicTable.Store(t)
 	if n.names != nil {
 		n.names.LocalChanged()
+	}
+	if n.registrar != nil {
+		n.registrar.Changed()
 	}
 }
 
