@@ -69,14 +69,10 @@ final class Admin {
             MessageQueue queue = producer.fetchPublishMessageQueues(topic).get(0);
             String broker = queue.getBrokerName();
             String address = Rig.broker(producer, queue);
-            String printed = run(rig, "clusterList");
-            for (String line : printed.split("\n")) {
-                String[] columns = line.trim().split("\\s+");
-                if (columns.length > 4 && columns[1].equals(broker)) {
-                    return new Place(producer, topic, columns[0], broker, address);
-                }
-            }
-            throw new Check.Failed("clusterList does not show " + broker + ": " + Check.brief(printed));
+            // by the route, as only some commands should depend on the numbers that clusterList asks for
+            String cluster = producer.getDefaultMQProducerImpl().getMqClientFactory().getMQClientAPIImpl()
+                .getTopicRouteInfoFromNameServer(topic, 10_000).getBrokerDatas().get(0).getCluster();
+            return new Place(producer, topic, cluster, broker, address);
         }
     }
 
