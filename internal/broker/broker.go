@@ -69,12 +69,13 @@ type Broker struct {
 	refusing      atomic.Pointer[Error] // why sends are refused at the moment
 	started       time.Time
 
-	clients *clients
-	locks   *locks
-	pool    *pool
-	cold    coldBudget
-	waiting atomic.Int64 // parked pulls
-	history history
+	clients    *clients
+	locks      *locks
+	committers committers
+	pool       *pool
+	cold       coldBudget
+	waiting    atomic.Int64 // parked pulls
+	history    history
 
 	mu     sync.Mutex         // guards the following
 	passes map[*Pass]struct{} // that have waiting pulls

@@ -18,7 +18,7 @@ type pendingCommit struct {
 
 // commit notes a group's offset for the pass's batch, if it is further than what is
 // known. Nothing beyond the queue's end can have been consumed.
-func (p *Pass) commit(group, topic []byte, queue int32, off message.QueueOffset) {
+func (p *Pass) commit(group, topic []byte, queue int32, off message.QueueOffset, client *Client) {
 	d := p.find(topic)
 	if d == nil || int(queue) >= len(d.queues.Queues) {
 		return
@@ -34,6 +34,9 @@ func (p *Pass) commit(group, topic []byte, queue int32, off message.QueueOffset)
 		}
 	}
 	if g := p.b.groups.Get(group); g != nil {
+		if client != nil {
+			p.b.committers.set(committed{g.Name, d.topic.Name, queue}, client.ID)
+		}
 		p.commits = append(p.commits, pendingCommit{g.Name, d.topic.Name, entry.QueueAt{Queue: queue, Offset: off}})
 	}
 }
@@ -70,13 +73,14 @@ const (
 	CommitPassed Committed = iota
 	// CommitPending: it is stored once the pass's batch is done.
 	CommitPending
-	// CommitBackwards: it is an administrator's reset, see ResetOffset.
+	// CommitBackwards: it is a reset, see ResetOffset.
 	CommitBackwards
 )
 
-// Commit stores a group's offset. It never goes back: a smaller offset is passed over
-// as one that comes late. Only when nobody of the group is connected it is the reset
-// of an administrator's tool.
+// Commit stores a group's offset. It never goes back by itself: a smaller offset is
+// passed over as one that comes late. It is a reset, with a name on it, when the
+// client that committed last takes it back (it seeks), or when nobody of the group is
+// connected (an administrator's tool).
 func (p *Pass) Commit(r *CommitRequest) (Committed, error) {
 	if p.b.groups.Get(r.Group) == nil {
 		if p.mayCreateGroup(string(r.Group)) {
@@ -99,13 +103,13 @@ func (p *Pass) Commit(r *CommitRequest) (Committed, error) {
 		return CommitPassed, nil
 	}
 	switch at := t.At(r.QueueID); {
-	case r.Offset < at && !p.b.clients.online(string(r.Group)):
+	case r.Offset < at && (!p.b.clients.online(string(r.Group)) || p.b.committers.is(r.Group, r.Topic, r.QueueID, r.Client)):
 		return CommitBackwards, nil
 	case min(r.Offset, d.queues.Queues[r.QueueID].End()) <= at:
 		return CommitPassed, nil
 	}
 	p.durable = true
-	p.commit(r.Group, r.Topic, r.QueueID, r.Offset)
+	p.commit(r.Group, r.Topic, r.QueueID, r.Offset, r.Client)
 	return CommitPending, nil
 }
 

@@ -128,7 +128,7 @@ func (p *Pass) Pull(r *PullRequest) (PullResult, error) {
 	}
 	denied := p.b.locks.deny(r)
 	if r.Commit >= 0 && !denied {
-		p.commit(r.Group, r.Topic, r.QueueID, r.Commit)
+		p.commit(r.Group, r.Topic, r.QueueID, r.Commit, r.Client)
 	}
 	if denied { // another client owns the queue: there is nothing for this one
 		res := q.bounds()

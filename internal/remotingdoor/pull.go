@@ -52,7 +52,7 @@ func pullMessage(w *worker, s *remoting.Session, c *protocol.Command) {
 	res, err := w.pass.Pull(&r)
 	switch {
 	case err == broker.ErrCold:
-		w.goCold(s, c, coldPull)
+		w.goCold(s, c, w.pullCold)
 	case err != nil:
 		w.refuse(s, c, err)
 	case r.Suspend > 0 && pullCode(res.Status, r.Offset) == protocol.RespPullNotFound && !c.IsOneway() && !s.HalfClosed():
@@ -151,6 +151,27 @@ func (w *worker) coldAgain(wait *broker.Waiting, to waiting) {
 	res := broker.PullResult{Status: broker.NoMatchedMessage, Next: wait.Offset()}
 	res.Min, res.Max = wait.Bounds()
 	to.c.s.Out = appendPulled(to.c.s.Out, to.enc, to.opaque, protocol.RespPullRetryImmediately, &res)
+}
+
+// pullCold serves a pull that has to read the disk, or whose group has to be made
+// first: that one is then served as any other, for it may have to wait for messages.
+func (w *worker) pullCold(ctx context.Context, r *request) *protocol.Command {
+	var h protocol.PullMessageRequest
+	if err := h.Decode(&r.Ext); err != nil {
+		return r.fail(err)
+	}
+	group := string(h.ConsumerGroup)
+	if _, ok := r.d.b.Group(group); ok {
+		return coldPull(ctx, r)
+	}
+	if err := r.d.b.EnsureGroups(ctx, []string{group}); err != nil {
+		return r.fail(err)
+	}
+	if _, ok := r.d.b.Group(group); !ok {
+		return coldPull(ctx, r) // it says why
+	}
+	r.s.Run(func() { pullMessage(w, r.s, r.Command) })
+	return nil
 }
 
 // coldPull serves a pull that has to read the disk.
