@@ -20,7 +20,8 @@ var appliedKey = []byte{0, 'a'}
 
 const appliedSize = 24
 
-//	applied (value of key 00 'a'), big-endian
+// append appends the value of key 00 'a', big-endian:
+//
 //	┌──────────────┬───────────┬──────────┐
 //	│ position u64 │ index u64 │ term u64 │
 //	└──────────────┴───────────┴──────────┘

@@ -12,7 +12,10 @@
 // to [Store.Commit]; a batch may be lost by a crash until [Store.Flush] has
 // returned. Readers ([Store.Get], [Store.Scan]) may run at any time, beside writers.
 //
-// Files: store.go (the store), batch.go (writes), applied.go (the place in the log).
+// A full disk makes a checkpoint wait until there is room, and any other error of the disk is final; what the log
+// has is not concerned by either.
+//
+// Files: store.go (the store), batch.go (writes), applied.go (the place in the log), disk.go (full and failing disks).
 //
 // This is the only package that imports Pebble's engine.
 package kv

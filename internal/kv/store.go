@@ -16,24 +16,39 @@ const (
 	memTableBytes = 16 << 20
 )
 
+// ErrFull says that a checkpoint was given up because the disk is full and there was no time to wait (see [Store.Hurry]).
+var ErrFull = errors.New("no room for the checkpoint of the views")
+
 // Store is an ordered key-value store whose content is a prefix of the log.
 // All methods may be called from any goroutine.
 type Store struct {
 	db      *pebble.DB
 	applied Applied
+	state   *state
 }
 
 // Open opens the store in dir, making it when there is none.
-func Open(fs vfs.FS, dir string, log *slog.Logger) (*Store, error) {
+func Open(fs vfs.FS, dir string, log *slog.Logger) (_ *Store, err error) {
+	state := newState()
+	defer func() { // the engine's way to say that the disk refuses something
+		if p := recover(); p != nil {
+			fatal, ok := p.(fatalError)
+			if !ok {
+				panic(p)
+			}
+			err = fmt.Errorf("open view store %s: %s", dir, string(fatal))
+		}
+	}()
 	cache := pebble.NewCache(cacheBytes)
 	defer cache.Unref()
 	o := &pebble.Options{
-		FS:                 fs,
+		FS:                 &disk{fs, state},
 		Cache:              cache,
 		DisableWAL:         true,
 		MemTableSize:       memTableBytes,
 		FormatMajorVersion: pebble.FormatNewest,
-		Logger:             logger{log},
+		Logger:             logger{log, state},
+		EventListener:      &pebble.EventListener{BackgroundError: state.background},
 	}
 	// Index chunks do not compress, and trying to cost an eighth of a pipelined send.
 	o.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionNone })
@@ -41,10 +56,11 @@ func Open(fs vfs.FS, dir string, log *slog.Logger) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open view store %s: %w", dir, err)
 	}
-	s := &Store{db: db}
+	s := &Store{db: db, state: state}
 	if err := s.loadApplied(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open view store %s: %w", dir, err), db.Close())
 	}
+	state.open.Store(true)
 	return s, nil
 }
 
@@ -66,6 +82,9 @@ func (s *Store) NewBatch() *Batch { return &Batch{b: s.db.NewBatch()} }
 // log that they are true for. They are safe once Flush has returned.
 func (s *Store) Commit(b *Batch, at Applied) error {
 	b.Set(appliedKey, at.append(nil))
+	if err := s.state.failure(); err != nil {
+		b.keep(err)
+	}
 	if b.err != nil {
 		return errors.Join(b.err, b.b.Close())
 	}
@@ -75,13 +94,27 @@ func (s *Store) Commit(b *Batch, at Applied) error {
 	return b.b.Close()
 }
 
-// Flush returns when everything that was committed before the call is on the disk.
+// Flush returns when everything that was committed before the call is on the disk. While the disk is full, it waits. An
+// error is final: the store takes no further batch.
 func (s *Store) Flush() error {
-	if err := s.db.Flush(); err != nil {
+	if err := s.state.failure(); err != nil {
+		return err
+	}
+	done, err := s.db.AsyncFlush()
+	if err != nil {
 		return fmt.Errorf("flush view store: %w", err)
 	}
-	return nil
+	select {
+	case <-done:
+		return nil
+	case <-s.state.failed:
+		return fmt.Errorf("flush view store: %w", s.state.err)
+	}
 }
+
+// Hurry makes a Flush give up with ErrFull where it would wait for room on the disk, now and later. It is for the end,
+// and called once.
+func (s *Store) Hurry() { close(s.state.hurry) }
 
 // Get calls fn with the value of key, which is valid until fn returns. When there
 // is no such key, fn is not called and the error is nil.
@@ -114,8 +147,12 @@ func (s *Store) Scan(from, to []byte, fn func(key, value []byte) (more bool)) er
 	return nil
 }
 
-// Close closes the store without flushing; what was not flushed is folded again.
+// Close closes the store without flushing; what was not flushed is folded again. A store that has failed is left alone:
+// its engine can't be stopped any more.
 func (s *Store) Close() error {
+	if s.state.failure() != nil {
+		return nil
+	}
 	if err := s.db.Close(); err != nil {
 		return fmt.Errorf("close view store: %w", err)
 	}
@@ -134,7 +171,13 @@ func PrefixEnd(prefix []byte) []byte {
 }
 
 // logger passes the engine's messages on; its progress reports are of no use to an operator.
-type logger struct{ log *slog.Logger }
+type logger struct {
+	log   *slog.Logger
+	state *state
+}
+
+// fatalError is how the engine's last words travel to Open.
+type fatalError string
 
 func (l logger) Infof(format string, args ...any) {}
 
@@ -142,7 +185,16 @@ func (l logger) Errorf(format string, args ...any) {
 	l.log.Error("view store", "error", fmt.Sprintf(format, args...))
 }
 
-// Fatalf is called by the engine when it cannot go on; it must not return.
+// Fatalf is called by the engine when it cannot go on; it must not return. When the disk is the reason, it is the
+// background that calls, and whoever waits for it is told. Anything else is a mistake in a program.
 func (l logger) Fatalf(format string, args ...any) {
-	panic("view store: " + fmt.Sprintf(format, args...))
+	text := fmt.Sprintf(format, args...)
+	if err := l.state.broken.Load(); err != nil {
+		l.state.fail(fmt.Errorf("%s: %w", text, *err))
+		select {} // the process is about to end
+	}
+	panic(fatalError("view store: " + text))
 }
+
+// background is called when the engine failed at something that it will try again. Only a bad disk makes it fail.
+func (s *state) background(err error) { s.fail(err) }

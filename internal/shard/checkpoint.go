@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -19,6 +20,7 @@ type checkpoint struct {
 	at          atomic.Int64     // position of the last one that is on the disk
 	writing     sync.WaitGroup
 	drop        atomic.Int64 // retention gave up everything before; segments follow once a checkpoint is past them
+	err         error        // why the last one was not written; for who has waited for writing
 }
 
 // beginCheckpoint takes down what the views say has changed and writes it in the
@@ -45,7 +47,7 @@ func (s *Shard) beginCheckpoint() {
 	finish := func() {
 		defer s.checkpoint.busy.Store(false)
 		if err := s.writeCheckpoint(at, writes); err != nil {
-			s.fail(err)
+			s.checkpointFailed(err)
 			return
 		}
 		s.state.Lock()
@@ -63,6 +65,17 @@ func (s *Shard) beginCheckpoint() {
 		return
 	}
 	s.checkpoint.writing.Go(finish)
+}
+
+// checkpointFailed judges an error of a checkpoint. Only at the end a full disk is one; what the checkpoint would have
+// saved is folding at the next start.
+func (s *Shard) checkpointFailed(err error) {
+	if errors.Is(err, kv.ErrFull) {
+		s.opts.Log.Warn("last checkpoint not written, the next start folds from the one before", "dir", s.opts.Dir, "error", err)
+		return
+	}
+	s.checkpoint.err = err
+	s.fail(err)
 }
 
 func (s *Shard) writeCheckpoint(at kv.Applied, writes []func(*kv.Batch)) error {
@@ -116,5 +129,14 @@ func (s *Shard) dropSegments() {
 	}
 }
 
-// CheckpointNow begins a checkpoint, as an operator or a test may ask for.
-func (s *Shard) CheckpointNow() { s.do(s.beginCheckpoint) }
+// CheckpointNow begins a checkpoint, as an operator or a test may ask for. Segments that retention gave up go even when
+// another checkpoint is still being written: it may be waiting for the room that they take.
+func (s *Shard) CheckpointNow() {
+	s.do(func() {
+		if s.checkpoint.busy.Load() && !s.opts.Manual {
+			s.checkpoint.writing.Go(s.dropSegments)
+			return
+		}
+		s.beginCheckpoint()
+	})
+}

@@ -297,18 +297,31 @@ func (s *Shard) Close() error {
 		return nil
 	default:
 	}
-	done := make(chan struct{})
-	s.runJob(func() { // after everything that had been submitted
-		if !s.tail.failed {
-			s.beginCheckpoint()
-		}
-		close(done)
-	})
-	<-done
+	failed := false
+	s.finish(func() { failed = s.tail.failed }) // after everything that had been submitted
+	s.store.Hurry()                             // a checkpoint that waits for room on the disk has waited long enough
 	s.checkpoint.writing.Wait()
+	if !failed {
+		s.finish(s.beginCheckpoint)
+		s.checkpoint.writing.Wait()
+	}
+	err := s.checkpoint.err
+	if !failed && err == nil && s.log.Synced() < s.log.Written() { // a checkpoint that is not written does not sync
+		err = s.sync()
+	}
 	close(s.closed)
 	s.closing.Wait()
-	return s.closeParts()
+	return errors.Join(err, s.closeParts())
+}
+
+// finish runs f as the tail's holder and waits for it, although the shard is stopped.
+func (s *Shard) finish(f func()) {
+	done := make(chan struct{})
+	s.runJob(func() {
+		defer close(done)
+		f()
+	})
+	<-done
 }
 
 func (s *Shard) closeParts() error {
