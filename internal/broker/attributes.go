@@ -32,9 +32,15 @@ func changeAttributes(old, changes map[string]string, creating bool) (map[string
 	out := maps.Clone(old)
 	for _, key := range slices.Sorted(maps.Keys(changes)) {
 		value := changes[key]
-		name := strings.TrimLeft(key, "+-")
+		if key == "" || key[0] != '+' && key[0] != '-' {
+			return nil, refuse(Internal, "wrong format key: %s: it begins with + or -", key)
+		}
+		name := key[1:]
 		a, known := topicAttributes[name]
+		_, twice := changes[otherSign(key)]
 		switch {
+		case twice:
+			return nil, refuse(Internal, "key duplication: %s", name)
 		case !known:
 			return nil, refuse(Internal, "attribute %q is not known", name)
 		case strings.HasPrefix(key, "-") && creating:
@@ -64,6 +70,14 @@ func changeAttributes(old, changes map[string]string, creating bool) (map[string
 		return nil, nil
 	}
 	return out, nil
+}
+
+// otherSign is the key that asks for the opposite.
+func otherSign(key string) string {
+	if key[0] == '+' {
+		return "-" + key[1:]
+	}
+	return "+" + key[1:]
 }
 
 func (a attribute) allows(value string) bool {

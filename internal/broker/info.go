@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/metaqio/metaq/internal/entry"
+	"github.com/metaqio/metaq/internal/stats"
 	"github.com/metaqio/metaq/internal/view/offset"
 	"github.com/metaqio/metaq/message"
 )
@@ -19,6 +20,7 @@ type Info struct {
 	PutTPS, GetTPS                  [3]float64 // over 10, 60 and 600 s
 	FoundTPS, MissTPS, TotalTPS     [3]float64 // pulls that found something, nothing, all
 	Put99, Put999, PutMax           time.Duration
+	PutTimes                        [len(PutTimeLimits) + 1]int64 // appends that took up to each limit, and longer
 	LogMin, LogMax                  int64
 	FoldBehind, Unsynced            int64
 	DiskUse                         float64
@@ -26,6 +28,12 @@ type Info struct {
 	Earliest                        int64 // ms, when the oldest segment ends
 	Timers, Waiting                 int64
 	PoolWaiting, PoolLimit          int
+}
+
+// PutTimeLimits are how RocketMQ groups the times of appends.
+var PutTimeLimits = [...]time.Duration{
+	2 * time.Millisecond, 10 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond,
+	time.Second, 2 * time.Second, 3 * time.Second, 4 * time.Second, 5 * time.Second, 10 * time.Second,
 }
 
 // Info collects what the broker knows of its work.
@@ -37,6 +45,10 @@ func (b *Broker) Info() Info {
 		Put99: append.Quantile(0.99), Put999: append.Quantile(0.999), PutMax: append.Quantile(1),
 		LogMin: int64(log.Start()), LogMax: int64(log.Tail()), FoldBehind: int64(log.Tail() - b.shard.Applied()),
 		Unsynced: int64(log.Tail() - log.Synced()), DiskUse: b.shard.DiskUse(), Waiting: b.waiting.Load(), PoolLimit: b.pool.limit,
+	}
+	for bucket, n := range append.Counts {
+		k, _ := slices.BinarySearch(PutTimeLimits[:], stats.UpperBound(bucket))
+		i.PutTimes[k] += n
 	}
 	i.DiskTotal, i.DiskFree = b.shard.DiskSize()
 	if segments := log.Segments(); len(segments) > 0 {

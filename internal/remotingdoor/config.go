@@ -12,6 +12,7 @@ import (
 
 	"github.com/magiconair/properties"
 
+	"github.com/metaqio/metaq/internal/broker"
 	"github.com/metaqio/metaq/internal/protocol"
 )
 
@@ -63,11 +64,11 @@ func (d *Door) runtime() map[string]string {
 		"runtime": fmt.Sprintf("[ %d days, %d hours, %d minutes, %d seconds ]", int(up.Hours())/24, int(up.Hours())%24, int(up.Minutes())%60, int(up.Seconds())%60),
 
 		"putTps": rates(i.PutTPS), "getFoundTps": rates(i.FoundTPS), "getMissTps": rates(i.MissTPS),
-		"getTotalTps": rates(i.TotalTPS), "getTransferredTps": rates(i.GetTPS),
+		"getTotalTps": rates(i.TotalTPS), "getTransferredTps": rates(i.GetTPS), "getTransferedTps": rates(i.GetTPS), // as 4.x spelt it, for the exporter
 		"putMessageTimesTotal": itoa(i.Puts), "putMessageSizeTotal": itoa(i.PutBytes), "putMessageFailedTimes": itoa(i.PutFailed),
 		"putMessageAverageSize": fmt.Sprintf("%.1f", average(i.PutBytes, i.Puts)), "putMessageEntireTimeMax": itoa(i.PutMax.Milliseconds()),
 		"putLatency99": itoa(i.Put99.Milliseconds()), "putLatency999": itoa(i.Put999.Milliseconds()), "getMessageEntireTimeMax": "0",
-		"putMessageDistributeTime": "", "msgPutTotalTodayNow": itoa(i.Puts), "msgPutTotalTodayMorning": itoa(i.PutsMorning),
+		"putMessageDistributeTime": distribution(i.PutTimes), "msgPutTotalTodayNow": itoa(i.Puts), "msgPutTotalTodayMorning": itoa(i.PutsMorning),
 		"msgPutTotalYesterdayMorning": itoa(i.PutsYesterday), "msgGetTotalTodayNow": itoa(i.Gets), "msgGetTotalTodayMorning": itoa(i.GetsMorning),
 		"msgGetTotalYesterdayMorning": itoa(i.GetsYesterday),
 
@@ -75,7 +76,7 @@ func (d *Door) runtime() map[string]string {
 		"consumeQueueDiskRatio": fmt.Sprintf("%.4f", i.DiskUse), "earliestMessageTimeStamp": itoa(i.Earliest),
 		"commitLogDirCapacity": "Total : " + gib(i.DiskTotal) + ", Free : " + gib(i.DiskFree) + ".",
 		"dispatchBehindBytes":  itoa(i.FoldBehind), "dispatchMaxBuffer": "0", "pageCacheLockTimeMills": "0",
-		"remainHowManyDataToCommit": "0 byte", "remainHowManyDataToFlush": fmt.Sprintf("%d bytes", i.Unsynced), "remainTransientStoreBufferNumbs": "0",
+		"remainHowManyDataToCommit": "0 B", "remainHowManyDataToFlush": fmt.Sprintf("%d B", i.Unsynced), "remainTransientStoreBufferNumbs": "0",
 
 		"timerReadBehind": "0", "timerOffsetBehind": "0", "timerCongestNum": itoa(i.Timers), "timerEnqueueTps": "0.0", "timerDequeueTps": "0.0",
 	}
@@ -88,6 +89,18 @@ func (d *Door) runtime() map[string]string {
 	t["queryThreadPoolQueueSize"] = itoa(int64(i.PoolWaiting))
 	t["goroutines"] = itoa(int64(runtime.NumGoroutine()))
 	return t
+}
+
+// distribution is a histogram in RocketMQ's form, which the exporter parses.
+func distribution(counts [len(broker.PutTimeLimits) + 1]int64) string {
+	names := [len(counts)]string{
+		"<=0ms", "0~10ms", "10~50ms", "50~100ms", "100~200ms", "200~500ms", "500ms~1s", "1~2s", "2~3s", "3~4s", "4~5s", "5~10s", "10s~",
+	}
+	var b strings.Builder
+	for i, n := range counts {
+		fmt.Fprintf(&b, "[%s]:%d ", names[i], n)
+	}
+	return b.String()
 }
 
 // rates are the averages over 10, 60 and 600 seconds.

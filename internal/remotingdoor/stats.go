@@ -123,7 +123,8 @@ func groupTopics(_ context.Context, r *request) *protocol.Command {
 	if err := h.Decode(&r.Ext); err != nil {
 		return r.fail(err)
 	}
-	return r.json(protocol.AppendJSON(nil, &protocol.TopicList{TopicList: nonNil(r.d.b.TopicsOf(h.Group))}))
+	body := protocol.TopicList{BrokerAddr: r.d.opts.StoreHost(r.s).String(), TopicList: nonNil(r.d.b.TopicsOf(h.Group))}
+	return r.json(protocol.AppendJSON(nil, &body))
 }
 
 func nonNil(s []string) []string {
