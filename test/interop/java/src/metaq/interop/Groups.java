@@ -11,7 +11,6 @@ import java.util.concurrent.TimeUnit;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
-import org.apache.rocketmq.client.consumer.store.ReadOffsetType;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.common.message.MessageQueue;
 
@@ -60,11 +59,9 @@ final class Groups {
         }
 
         // members change queues without waiting for each other: what is not committed then comes twice
-        for (DefaultMQPushConsumer member : members) {
-            for (MessageQueue queue : Rig.held(member, topic)) {
-                rig.until(Rig.SOON, "committed offset 50 of " + queue, () -> member.getDefaultMQPushConsumerImpl()
-                    .getOffsetStore().readOffset(queue, ReadOffsetType.READ_FROM_STORE) == 50);
-            }
+        Raw raw = new Raw(rig);
+        for (MessageQueue queue : rig.awaitQueues(producer, topic, 6)) {
+            rig.until(Rig.SOON, "committed offset 50 of " + queue, () -> raw.committed(producer, group, queue) == 50);
         }
         begin = System.nanoTime();
         members.remove(0).shutdown();

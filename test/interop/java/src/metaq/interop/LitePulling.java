@@ -103,7 +103,8 @@ final class LitePulling {
             return consumer.committed(queue) == taken;
         });
         consumer.shutdown();
-        rig.until(Rig.SOON, "offset " + taken + " on the server", () -> rig.committed(group, queue) == taken);
+        Raw raw = new Raw(rig);
+        rig.until(Rig.SOON, "offset " + taken + " on the server", () -> raw.committed(producer, group, queue) == taken);
 
         DefaultLitePullConsumer next = rig.litePuller(group);
         next.subscribe(topic, "*");

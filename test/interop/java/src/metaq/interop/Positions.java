@@ -9,7 +9,6 @@ import java.util.TreeSet;
 import org.apache.rocketmq.client.QueryResult;
 import org.apache.rocketmq.client.consumer.DefaultMQPullConsumer;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
-import org.apache.rocketmq.client.consumer.store.ReadOffsetType;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.client.producer.SendResult;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
@@ -89,15 +88,11 @@ final class Positions {
         Inbox inbox = new Inbox();
         DefaultMQPushConsumer consumer = rig.collector(group, topic, inbox);
         inbox.awaitDistinct(40, Rig.SOON);
-        List<MessageQueue> queues = rig.awaitQueues(producer, topic, 4);
-        for (MessageQueue queue : queues) {
-            rig.until(Rig.SOON, "offset 10 in " + queue, () -> consumer.getDefaultMQPushConsumerImpl().getOffsetStore()
-                .readOffset(queue, ReadOffsetType.READ_FROM_STORE) == 10);
+        Raw raw = new Raw(rig);
+        for (MessageQueue queue : rig.awaitQueues(producer, topic, 4)) {
+            rig.until(Rig.SOON, "offset 10 of " + queue, () -> raw.committed(producer, group, queue) == 10);
         }
         consumer.shutdown();
-        for (MessageQueue queue : queues) {
-            Check.equal(10L, rig.committed(group, queue), "committed offset of " + queue);
-        }
         Inbox again = new Inbox();
         rig.collector(group, topic, again);
         List<String> more = Sending.sendAll(producer, topic, "more", 8);

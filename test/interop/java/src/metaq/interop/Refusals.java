@@ -1,22 +1,15 @@
 package metaq.interop;
 
-import java.nio.charset.StandardCharsets;
-import java.util.HashMap;
-import java.util.Map;
 import org.apache.rocketmq.client.exception.MQBrokerException;
 import org.apache.rocketmq.client.exception.MQClientException;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.client.producer.SendStatus;
 import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.common.message.MessageQueue;
-import org.apache.rocketmq.remoting.netty.NettyClientConfig;
-import org.apache.rocketmq.remoting.netty.NettyRemotingClient;
 import org.apache.rocketmq.remoting.protocol.RemotingCommand;
 
 /** What must be refused, and with which code. */
 final class Refusals {
-    private static final int SEND_MESSAGE = 10;
-    private static final int GET_ROUTE = 105;
     private static final int MESSAGE_ILLEGAL = 13;
     private static final int NO_PERMISSION = 16;
     private static final int TOPIC_NOT_EXIST = 17;
@@ -43,35 +36,18 @@ final class Refusals {
         Check.equal(SendStatus.SEND_OK, producer.send(new Message(good, new byte[] {1})).getSendStatus(), "status");
     }
 
-    /** The client checks names itself; so these are sent by its transport, past the check. */
+    /** The client checks names itself; so these go past the check. */
     private static void topicByServer(Rig rig) throws Exception {
         DefaultMQProducer producer = rig.producer();
         String good = rig.topic(producer, 1);
         MessageQueue queue = producer.fetchPublishMessageQueues(good).get(0);
         String broker = Rig.broker(producer, queue);
-        NettyRemotingClient transport = transport(rig);
-        Check.equal(0, send(transport, broker, good).getCode(), "code of a good name");
-        Check.equal(INVALID_PARAMETER, send(transport, broker, "bad topic!").getCode(), "code of a bad name");
-        Check.equal(NO_PERMISSION, send(transport, broker, "SCHEDULE_TOPIC_XXXX").getCode(), "code of a system topic");
-        RemotingCommand illegal = send(transport, broker, "bad topic!");
+        Raw raw = new Raw(rig);
+        Check.equal(0, raw.send(broker, good).getCode(), "code of a good name");
+        Check.equal(INVALID_PARAMETER, raw.send(broker, "bad topic!").getCode(), "code of a bad name");
+        Check.equal(NO_PERMISSION, raw.send(broker, "SCHEDULE_TOPIC_XXXX").getCode(), "code of a system topic");
+        RemotingCommand illegal = raw.send(broker, "bad topic!");
         Check.that(illegal.getRemark() != null && !illegal.getRemark().isBlank(), "a refusal without a reason");
-    }
-
-    private static NettyRemotingClient transport(Rig rig) {
-        NettyRemotingClient transport = new NettyRemotingClient(new NettyClientConfig());
-        rig.onEnd(transport::shutdown);
-        transport.start();
-        return transport;
-    }
-
-    private static RemotingCommand send(NettyRemotingClient transport, String broker, String topic) throws Exception {
-        RemotingCommand request = RemotingCommand.createRequestCommand(SEND_MESSAGE, null);
-        request.setExtFields(new HashMap<>(Map.of(
-            "producerGroup", "pg", "topic", topic, "defaultTopic", "TBW102", "defaultTopicQueueNums", "4",
-            "queueId", "0", "sysFlag", "0", "bornTimestamp", "" + System.currentTimeMillis(), "flag", "0",
-            "properties", "", "reconsumeTimes", "0")));
-        request.setBody("x".getBytes(StandardCharsets.UTF_8));
-        return transport.invokeSync(broker, request, 10_000);
     }
 
     private static void body(Rig rig) throws Exception {
@@ -110,9 +86,7 @@ final class Refusals {
     }
 
     private static void unknownRoute(Rig rig) throws Exception {
-        RemotingCommand request = RemotingCommand.createRequestCommand(GET_ROUTE, null);
-        request.setExtFields(new HashMap<>(Map.of("topic", rig.unique("nowhere"))));
-        RemotingCommand answer = transport(rig).invokeSync(rig.nameServer(), request, 10_000);
+        RemotingCommand answer = new Raw(rig).route(rig.unique("nowhere"));
         Check.equal(TOPIC_NOT_EXIST, answer.getCode(), "code");
     }
 }

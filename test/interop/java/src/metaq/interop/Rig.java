@@ -173,16 +173,6 @@ final class Rig {
         return address;
     }
 
-    /** What the server knows as committed; asked by a member that is gone again afterwards. */
-    long committed(String group, MessageQueue queue) throws Exception {
-        DefaultMQPullConsumer asks = puller(group);
-        try {
-            return asks.fetchConsumeOffset(queue, true);
-        } finally {
-            asks.shutdown();
-        }
-    }
-
     /** The queues of the topic that the consumer holds now. */
     static List<MessageQueue> held(DefaultMQPushConsumer consumer, String topic) {
         return consumer.getDefaultMQPushConsumerImpl().getRebalanceImpl().getProcessQueueTable().keySet().stream()
