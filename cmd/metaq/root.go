@@ -15,6 +15,7 @@ import (
 // Headings of `metaq help`.
 const (
 	groupServe = "serve"
+	groupAdmin = "admin"
 	groupCheck = "check"
 )
 
@@ -34,8 +35,11 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 		return usagef("%w%s; see %s --help", err, flagHint(cmd, err), cmd.CommandPath())
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddGroup(&cobra.Group{ID: groupServe, Title: "Serve:"}, &cobra.Group{ID: groupCheck, Title: "Look and check:"})
-	root.AddCommand(newServer(), newDoctor(), newVersion())
+	root.AddGroup(
+		&cobra.Group{ID: groupServe, Title: "Serve:"}, &cobra.Group{ID: groupAdmin, Title: "Administrate a server:"},
+		&cobra.Group{ID: groupCheck, Title: "Look and check:"},
+	)
+	root.AddCommand(newServer(), newTopic(), newGroup(), newMessage(), newOffset(), newDoctor(), newVersion())
 	root.SetHelpCommandGroupID(groupCheck)
 	return root
 }

@@ -64,7 +64,8 @@ func (c *Client) Topics(ctx context.Context) ([]Topic, error) {
 		topic(name)
 	}
 	for _, b := range brokers {
-		system[b.Name], system[b.Cluster] = true, true // topics of these names mark where a broker is
+		// Topics of these names mark where a broker is; that of replies belongs to the cluster.
+		system[b.Name], system[b.Cluster], system[message.ReplyTopic(b.Cluster)] = true, true, true
 		var w protocol.TopicConfigWrapper
 		if err := c.callInto(ctx, b.Addr, protocol.ReqGetAllTopicConfig, &protocol.GetAllTopicConfigRequest{}, &w); err != nil {
 			return nil, err
