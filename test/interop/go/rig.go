@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"reflect"
 	"strconv"
@@ -22,7 +23,7 @@ import (
 const soon = 60 * time.Second
 
 var (
-	run    = strconv.FormatInt(time.Now().UnixMilli()/100, 36)
+	run    = strconv.FormatInt(time.Now().UnixMilli()/100*100_000+int64(os.Getpid()%100_000), 36)
 	number atomic.Int64
 )
 

@@ -29,7 +29,7 @@ final class Rig {
     /** The bound for what a server does at once, on a busy machine and with a heartbeat that was missed. */
     static final Duration SOON = Duration.ofSeconds(40);
 
-    private static final String RUN = Long.toString(System.currentTimeMillis() / 100, 36);
+    private static final String RUN = Long.toString(System.currentTimeMillis() / 100 * 100_000 + ProcessHandle.current().pid() % 100_000, 36);
     private static final AtomicInteger NUMBER = new AtomicInteger();
 
     private final Settings settings;
