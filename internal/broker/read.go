@@ -8,22 +8,22 @@ import (
 	"github.com/metaqio/metaq/message"
 )
 
-// appendRecords appends the records of entries. Neighbours in the log are read in
-// one go. Hot reads take only what is in memory or in the page cache.
+// appendRecords appends the records of entries. Hot reads take only what is in
+// memory or in the page cache, and answer ErrCold for anything else.
 func (b *Broker) appendRecords(dst []byte, entries []queue.Entry, hot bool) ([]byte, error) {
 	start := len(dst)
 	log := b.shard.Log()
-	for i := 0; i < len(entries); {
+	dst, ok := log.Gather(dst, len(entries), func(i int) (message.Position, int) { return entries[i].Position, int(entries[i].Size) })
+	if ok {
+		return dst, nil
+	}
+	if hot {
+		return dst, ErrCold
+	}
+	for i := 0; i < len(entries); { // neighbours are read in one go
 		pos, n := entries[i].Position, int(entries[i].Size)
 		for i++; i < len(entries) && entries[i].Position == pos+message.Position(n); i++ {
 			n += int(entries[i].Size)
-		}
-		var ok bool
-		if dst, ok = log.Hot(dst, pos, n); ok {
-			continue
-		}
-		if hot && !log.Resident(pos, n) {
-			return dst[:start], ErrCold
 		}
 		var err error
 		if dst, err = log.Read(dst, pos, n); err != nil {

@@ -276,3 +276,38 @@ func TestWriteBackIsHarmless(t *testing.T) {
 	require.NoError(t, l.Sync())
 	l.WriteBack()
 }
+
+func TestGatherTakesWhatIsInMemoryAndNothingElse(t *testing.T) {
+	for _, real := range []bool{false, true} {
+		o := Options{FS: vfs.NewMem(), Dir: "log", SegmentBytes: 64 << 10, RingBytes: 64 << 10}
+		if real {
+			o.FS, o.Dir = vfs.Default, t.TempDir()
+		}
+		l, _ := open(t, o)
+		for i := uint64(1); i <= 60; i++ {
+			add(t, l, 1, i, 5000)
+			require.NoError(t, l.Write())
+		}
+		type part struct {
+			pos  message.Position
+			size int
+		}
+		var parts []part
+		var want []byte
+		require.NoError(t, l.Iterate(0, func(f Frame) error {
+			if f.Kind != KindPad && f.Index%3 != 0 {
+				parts = append(parts, part{f.Position + HeaderSize, len(f.Payload)})
+				want = append(want, f.Payload...)
+			}
+			return nil
+		}))
+		at := func(i int) (message.Position, int) { return parts[i].pos, parts[i].size }
+		got, ok := l.Gather([]byte("before"), len(parts), at)
+		require.True(t, ok)
+		require.Equal(t, append([]byte("before"), want...), got, "real disk %v", real)
+		parts = append(parts, part{l.Tail() - 10, 20})
+		got, ok = l.Gather([]byte("before"), len(parts), at)
+		require.False(t, ok, "behind the tail")
+		require.Equal(t, "before", string(got))
+	}
+}
