@@ -56,7 +56,7 @@ type verifier struct {
 }
 
 // Verify reads every frame of every segment in a directory, and needs no lock: a running broker may go on. It changes nothing. progress, if not
-// nil, is called after each part with bytes. The error is for what could not be read; what could be read but is wrong is in the report.
+// nil, is called after each part with bytes; fs is vfs.Default when nil. The error is for what could not be read; what could be read but is wrong is in the report.
 func Verify(dir string, fs vfs.FS, progress func(done, total int64)) (Report, error) {
 	v := &verifier{fs: fs, step: progress}
 	if v.step == nil {
@@ -86,6 +86,9 @@ func Verify(dir string, fs vfs.FS, progress func(done, total int64)) (Report, er
 
 // list finds the segments and their size.
 func (v *verifier) list(dir string) error {
+	if v.fs == nil {
+		v.fs = vfs.Default
+	}
 	names, err := v.fs.List(dir)
 	if err != nil {
 		return fmt.Errorf("list: %w", err)

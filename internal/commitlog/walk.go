@@ -11,7 +11,7 @@ import (
 
 // Walk calls fn with each good entry of the segments in a directory, from the first that begins at a position or behind it, and with the file that
 // has it. It needs no lock: a running broker may go on. What is damaged is passed over, for [Verify] to tell. The frame is valid until fn returns; an
-// error of fn ends the walk and is returned.
+// error of fn ends the walk and is returned. fs is vfs.Default when nil.
 func Walk(dir string, fs vfs.FS, from message.Position, fn func(file string, f Frame) error) error {
 	v := &verifier{fs: fs}
 	if err := v.list(dir); err != nil {
