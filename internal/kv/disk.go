@@ -70,15 +70,20 @@ func (s *state) again(err error, wait *time.Duration) bool {
 		s.broken.CompareAndSwap(nil, &err)
 		return false
 	}
+	select {
+	case <-s.hurry:
+		s.fail(ErrFull)
+		s.admit()
+	default:
+	}
 	*wait = min(max(2**wait, firstWait), maxWait)
 	timer := time.NewTimer(*wait)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-s.hurry:
-		s.fail(ErrFull)
+	case <-s.hurry: // one last time
+	case <-s.failed:
 	}
-	s.admit()
 	return true
 }
 

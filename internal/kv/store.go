@@ -150,11 +150,16 @@ func (s *Store) Scan(from, to []byte, fn func(key, value []byte) (more bool)) er
 // Close closes the store without flushing; what was not flushed is folded again. A store that has failed is left alone:
 // its engine can't be stopped any more.
 func (s *Store) Close() error {
-	if s.state.failure() != nil {
-		return nil
+	closed := make(chan error, 1)
+	if s.state.failure() == nil {
+		go func() { closed <- s.db.Close() }()
 	}
-	if err := s.db.Close(); err != nil {
-		return fmt.Errorf("close view store: %w", err)
+	select {
+	case err := <-closed:
+		if err != nil {
+			return fmt.Errorf("close view store: %w", err)
+		}
+	case <-s.state.failed: // before, or by what it is still doing in the background
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
@@ -59,7 +60,8 @@ func (s setup) open() (*replica, error) {
 	o := shard.Options{
 		FS: s.fs, Dir: "shard", ID: s.id, Voters: s.voters, Durability: s.durability, SegmentBytes: s.segment, RingBytes: 1 << 20,
 		CheckpointBytes: s.checkpoint, Queues: r.queues, Views: []shard.View{r.topics, r.groups, r.offsets, r.timers},
-		Manual: true, Send: s.send, Now: s.now, Log: slog.New(slog.NewTextHandler(logTo, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Manual: true, SlowSync: time.Hour, // a batch is done when Submit returns, however slow the machine is
+		Send: s.send, Now: s.now, Log: slog.New(slog.NewTextHandler(logTo, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Failed: func(err error) { r.failed = err },
 	}
 	var err error
