@@ -92,7 +92,7 @@ func TestServerRunsUntilItIsStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	log := slog.New(slog.DiscardHandler)
-	go func() { done <- runServer(ctx, s, daemon.NewReload(s, nil, log), log) }()
+	go func() { done <- runServer(ctx, s, daemon.NewReload(s, nil, log), nil, log) }()
 
 	ready := awaitReady(t, s.ReadyFile, done)
 	for _, listener := range daemon.Listeners {
@@ -108,7 +108,7 @@ func TestServerRunsUntilItIsStopped(t *testing.T) {
 
 	second := s
 	second.ReadyFile = ""
-	require.ErrorContains(t, runServer(ctx, second, daemon.NewReload(s, nil, log), log), "is in use by process")
+	require.ErrorContains(t, runServer(ctx, second, daemon.NewReload(s, nil, log), nil, log), "is in use by process")
 
 	cancel()
 	require.NoError(t, <-done)

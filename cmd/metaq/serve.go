@@ -24,7 +24,7 @@ import (
 )
 
 // runServer opens what the settings ask for, serves until ctx ends, and closes everything again in reverse.
-func runServer(ctx context.Context, s daemon.Settings, reload *daemon.Reload, log *slog.Logger) (err error) {
+func runServer(ctx context.Context, s daemon.Settings, reload *daemon.Reload, override func(map[string]string) error, log *slog.Logger) (err error) {
 	listeners, err := daemon.Listen(s)
 	if err != nil {
 		return err
@@ -37,7 +37,7 @@ func runServer(ctx context.Context, s daemon.Settings, reload *daemon.Reload, lo
 	defer func() { err = errors.Join(err, data.Close()) }()
 	log.Info("metaq "+version, startAttrs(data, listeners)...)
 
-	n := &server{settings: s, listeners: listeners, log: log, started: time.Now(), failed: make(chan error, 1)}
+	n := &server{settings: s, current: reload.Current, override: override, listeners: listeners, log: log, started: time.Now(), failed: make(chan error, 1)}
 	if err := n.open(data.Path); err != nil {
 		return err
 	}
@@ -60,6 +60,8 @@ func runServer(ctx context.Context, s daemon.Settings, reload *daemon.Reload, lo
 // server is the parts of a running node.
 type server struct {
 	settings  daemon.Settings
+	current   func() daemon.Settings // those in force
+	override  func(map[string]string) error
 	listeners daemon.ListenerSet
 	log       *slog.Logger
 	started   time.Time
@@ -100,7 +102,8 @@ func (n *server) open(data string) (err error) {
 		return errors.Join(err, b.Close())
 	}
 	n.door = remotingdoor.New(remotingdoor.Options{
-		Broker: b, NameServer: nameDoor{n.names}, StoreHost: n.storeHost, Settings: s.RocketMQ, Started: n.started, Log: n.log,
+		Broker: b, NameServer: nameDoor{n.names}, StoreHost: n.storeHost, Settings: func() map[string]string { return n.current().RocketMQ() },
+		Set: n.set, Started: n.started, Log: n.log,
 	})
 	n.openHTTP()
 	n.remote, err = remoting.New(remoting.Options{
@@ -141,6 +144,15 @@ func (n *server) run(ctx context.Context) error {
 		err = cause
 	}
 	return err
+}
+
+// set changes settings of the running server (UPDATE_BROKER_CONFIG).
+func (n *server) set(_ context.Context, changes map[string]string, actor string) error {
+	if err := n.override(changes); err != nil {
+		return &broker.Error{Reason: broker.InvalidParameter, Text: err.Error()}
+	}
+	n.log.Info("settings changed over the network", "by", actor, "changes", fmt.Sprint(changes))
+	return nil
 }
 
 // config is the broker's configuration from the settings.

@@ -3,8 +3,11 @@ package main
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -21,8 +24,10 @@ var serverFlags = []string{
 // settingsFlags are the flags of every command that reads a server's configuration.
 type settingsFlags struct {
 	files []string
-	set   []string
 	flags *pflag.FlagSet
+
+	mu  sync.Mutex // guards the following once the server runs
+	set []string
 }
 
 func addSettingsFlags(cmd *cobra.Command) *settingsFlags {
@@ -68,7 +73,28 @@ func (f *settingsFlags) load() (daemon.Settings, daemon.Report, error) {
 			given[name] = flag.Value.String()
 		}
 	}
-	return daemon.Load(daemon.Sources{Files: f.files, Environ: os.Environ(), Flags: given, Assignments: f.set})
+	f.mu.Lock()
+	set := f.set
+	f.mu.Unlock()
+	return daemon.Load(daemon.Sources{Files: f.files, Environ: os.Environ(), Flags: given, Assignments: set})
+}
+
+// override changes settings of the running server, by their RocketMQ names or ours, all or none, until it ends.
+func (f *settingsFlags) override(changes map[string]string, reload *daemon.Reload) error {
+	f.mu.Lock()
+	before := f.set
+	for _, name := range slices.Sorted(maps.Keys(changes)) {
+		f.set = append(slices.Clone(f.set), name+"="+changes[name])
+	}
+	f.mu.Unlock()
+	if _, _, err := f.load(); err != nil {
+		f.mu.Lock()
+		f.set = before
+		f.mu.Unlock()
+		return err
+	}
+	reload.Do()
+	return nil
 }
 
 func newServer() *cobra.Command {
@@ -104,7 +130,7 @@ func newServer() *cobra.Command {
 		} else if limit > 0 {
 			log.Debug("memory limit", "bytes", limit)
 		}
-		return runServer(ctx, settings, reload, log)
+		return runServer(ctx, settings, reload, func(changes map[string]string) error { return flags.override(changes, reload) }, log)
 	}
 	return cmd
 }

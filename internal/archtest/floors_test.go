@@ -70,7 +70,7 @@ var owners = []owner{
 	{library: "go.etcd.io/raft/v3", by: []string{"internal/raftlog"}, why: "raft stays behind the door of raftlog"},
 	{
 		library: "github.com/cockroachdb/pebble/v2/vfs", tests: true,
-		by:  []string{"internal/commitlog", "internal/kv", "internal/raftlog", "internal/shard", "internal/nameserver"},
+		by:  []string{"internal/commitlog", "internal/kv", "internal/raftlog", "internal/shard", "internal/nameserver", "cmd/*"},
 		why: "vfs is the seam to the disk for those who write files",
 	},
 	{library: "github.com/cockroachdb/pebble/v2", by: []string{"internal/kv"}, why: "the key-value store stays behind the door of kv"},
@@ -81,7 +81,10 @@ var owners = []owner{
 	{library: "github.com/spf13", by: []string{"cmd/*"}, why: "flags belong to the program"},
 	{library: "github.com/jedib0t/go-pretty/v6", by: []string{"cmd/*"}, why: "tables are how the program prints"},
 	{library: "github.com/knadh/koanf", by: []string{"internal/daemon"}, why: "configuration is read in one place"},
-	{library: "github.com/magiconair/properties", by: []string{"internal/daemon"}, why: "configuration is read in one place"},
+	{
+		library: "github.com/magiconair/properties", by: []string{"internal/daemon", "internal/remotingdoor"},
+		why: "configuration is read in one place; the classic protocol sends changes of it in this form",
+	},
 	{library: "go.yaml.in/yaml", by: []string{"internal/daemon"}, why: "configuration is read in one place"},
 	{library: "github.com/KimMachineGun/automemlimit", by: []string{"internal/daemon"}, why: "the process shell sets the memory limit"},
 	{library: "google.golang.org/grpc", by: []string{"internal/grpcdoor", "client"}, why: "gRPC stays behind its door and in the SDK"},
