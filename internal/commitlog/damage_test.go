@@ -75,10 +75,11 @@ func TestDamageInTheMiddleIsReportedWithItsPlaceAndNothingIsChanged(t *testing.T
 		bits := byte(1 << rng.IntN(8))
 		flip(t, fs, at, bits)
 		before := contents(t, fs)
-		_, _, _, err := tryOpen(o, 0)
+		l, _, _, err := tryOpen(o, 0)
 		var damage *CorruptError
 		if e.pos >= last { // nothing was written after it had been synced
 			require.NoError(t, err)
+			require.NoError(t, l.Close())
 			return
 		}
 		require.ErrorAs(t, err, &damage, "entry %d, byte %d", e.index, at-e.pos)

@@ -169,10 +169,11 @@ func TestRollbackForgetsWhatWasNotWritten(t *testing.T) {
 		require.NoError(t, l.Write())
 		require.NoError(t, l.Sync())
 		require.NoError(t, l.Close())
-		_, frames, _, err := tryOpen(small(fs, plain), 0)
+		l, frames, _, err := tryOpen(small(fs, plain), 0)
 		require.NoError(t, err)
 		require.Len(t, frames, 2)
 		require.Equal(t, payload(2, 70), frames[1].Payload)
+		require.NoError(t, l.Close())
 	})
 }
 
