@@ -31,6 +31,7 @@ func TestGolden(t *testing.T) {
 		"message get --topic orders", "message get --topic orders --from earliest --count 1 --output json", "message get --topic orders --key k1",
 		"message get 7F00000100002A9F0000000000001000", "message get 7F00000100002A9F0000000000001000 --raw",
 		"message tail --topic orders --queue 0 --from earliest --count 2", "message tail --topic orders --queue 0 --from earliest --count 1 --output json",
+		"cluster show", "cluster show --output json", "cluster config", "cluster config a=1 b=2", "cluster config --broker other",
 		"topic create news --queues 4", "topic update orders --perm r", "topic delete orders --yes", "group create audit --orderly",
 		"group update billing --retry-max 2", "group delete billing --yes",
 		"topic show nowhere", "topic create orders", "group show nobody", "group create billing", "message get --topic orders --key unknown",
@@ -69,7 +70,7 @@ func TestWrongUsage(t *testing.T) {
 		"bench produce --header xml": "json or binary", "bench produce --size 1": "a body has", "bench produce --connections -1": "connections must be",
 		"bench consume --pull -1": "a pull asks for", "bench consume --from x": "place", "bench e2e --rate -1": "must not be negative",
 		"bench suite --duration -1s": "must be positive", "bench suite --durability x": "sync or async", "bench suite --header x": "json or binary",
-		"log verify": "accepts 1 arg", "log show " + dir + " --from -1": "must not be negative",
+		"cluster config x": "NAME=VALUE", "log verify": "accepts 1 arg", "log show " + dir + " --from -1": "must not be negative",
 	} {
 		code, stdout, stderr := metaq(strings.Fields(args)...)
 		if want == "" {
@@ -152,7 +153,7 @@ func TestParsePlace(t *testing.T) {
 func TestEveryLeafHasAnExampleWithItsName(t *testing.T) {
 	for _, cmd := range newRoot(nil, nil).Commands() {
 		walk(cmd, func(c *cobra.Command) {
-			if c.HasSubCommands() || !slices.Contains([]string{"topic", "group", "message", "offset", "bench", "log"}, c.Parent().Name()) {
+			if c.HasSubCommands() || !slices.Contains([]string{"topic", "group", "message", "offset", "cluster", "bench", "log"}, c.Parent().Name()) {
 				return
 			}
 			require.Contains(t, c.Example, c.CommandPath(), c.CommandPath())

@@ -47,7 +47,8 @@ func startLive(t *testing.T) *live {
 // serveQuietly runs a server that logs nothing.
 func serveQuietly(ctx context.Context, s daemon.Settings) error {
 	log := slog.New(slog.DiscardHandler)
-	return runServer(ctx, s, daemon.NewReload(s, nil, log), nil, log)
+	accept := func(map[string]string) error { return nil }
+	return runServer(ctx, s, daemon.NewReload(s, nil, log), accept, log)
 }
 
 // ok runs a command that must succeed, and gives what it prints.
@@ -86,6 +87,10 @@ func TestCommandsAgainstAServer(t *testing.T) {
 	require.Equal(t, "other", got[0].Body)
 	require.Equal(t, 6, strings.Count(l.ok("message tail --topic orders --tag new --from earliest --count 6"), "hello"))
 	require.Contains(t, l.ok("topic stats orders"), "total                             9")
+
+	require.Contains(t, l.ok("cluster show"), "broker-a")
+	require.Contains(t, l.ok("cluster config"), "brokerName")
+	l.ok("cluster config fileReservedTime=48")
 
 	l.ok("message send --topic made-by-sending --body x")
 	require.Contains(t, l.ok("topic list"), "made-by-sending")

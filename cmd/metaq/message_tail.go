@@ -112,7 +112,9 @@ func (t *tail) queue(ctx context.Context, q admin.Queue, offset int64) {
 			t.fail(err)
 			return
 		default: // it is away, or busy: perhaps not for long
+			t.mu.Lock()
 			done(t.cmd, "queue %d of %s: %v", q.ID, q.Broker, err)
+			t.mu.Unlock()
 			select {
 			case <-ctx.Done():
 			case <-time.After(tailPause):

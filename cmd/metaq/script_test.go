@@ -145,8 +145,15 @@ func usualAnswers(addr string) map[int32]func(c, reply *protocol.Command) {
 		protocol.ReqSearchOffsetByTimestamp:   typed(&protocol.SearchOffsetResponse{Offset: 2}),
 		protocol.ReqInvokeBrokerToResetOffset: nothing,
 		protocol.ReqSendMessageV2:             sent, protocol.ReqSendBatchMessage: sent,
-		protocol.ReqPullMessage:     pulled,
-		protocol.ReqViewMessageById: func(_, reply *protocol.Command) { reply.Body = record(0, 1) },
+		protocol.ReqPullMessage: pulled,
+		protocol.ReqGetBrokerRuntimeInfo: body(protocol.KVTable{Table: map[string]string{
+			"brokerVersionDesc": "V5_5_0", "putTps": "12.345 1.0 0.1", "getTransferredTps": "0.0 0.0 0.0", "msgPutTotalTodayNow": "77",
+		}}),
+		protocol.ReqGetBrokerConfig: func(_, reply *protocol.Command) {
+			reply.Body = []byte("brokerName=broker-a\nbrokerClusterName=C\n")
+		},
+		protocol.ReqUpdateBrokerConfig: nothing,
+		protocol.ReqViewMessageById:    func(_, reply *protocol.Command) { reply.Body = record(0, 1) },
 		protocol.ReqQueryMessage: func(c, reply *protocol.Command) {
 			if key, _ := c.Ext.Get("key"); string(key) == "k1" {
 				reply.Body = record(0, 1)
@@ -208,4 +215,4 @@ func golden(t *testing.T, name, got string) {
 }
 
 // unstable replaces what differs between runs.
-func (s *script) unstable(text string) string { return strings.ReplaceAll(text, s.addr, "SERVER") }
+func (s *script) unstable(text string) string { return strings.ReplaceAll(text, s.addr, "127.0.0.1:99999") }
