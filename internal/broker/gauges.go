@@ -53,6 +53,7 @@ func (b *Broker) Gauges() Gauges {
 var (
 	errNotLeading = errors.New("this node does not lead the shard")
 	errFailed     = errors.New("the shard has failed or is stopping")
+	errFull       = errors.New("the disk of the broker is full; sends resume by themselves when there is room")
 )
 
 // Ready is nil while sends are accepted, else why they are not.
@@ -65,6 +66,9 @@ func (b *Broker) Ready() error {
 	}
 	if why := b.refusing.Load(); why != nil {
 		return why
+	}
+	if b.shard.Full() {
+		return errFull
 	}
 	return nil
 }

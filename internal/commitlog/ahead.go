@@ -308,6 +308,9 @@ func (p *preparer) close() error {
 // makeSegment makes the file of a segment, with its blocks, its size and its name on the disk.
 func (l *Log) makeSegment(start message.Position) (*segment, error) {
 	s := newSegment(l.opts.FS, l.opts.Dir, start, l.opts.SegmentBytes)
+	if err := l.checkRoom(s.path); err != nil {
+		return nil, err
+	}
 	f, err := s.fs.Create(s.path, vfs.WriteCategoryUnspecified) // fresh: whatever had this name is gone
 	if err != nil {
 		return nil, &FailedError{Path: s.path, Op: "create", Err: err}

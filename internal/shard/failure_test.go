@@ -408,3 +408,54 @@ func fullRun(t *testing.T, durability shard.Durability, n, times int64) (fired b
 	require.NoError(t, r.Close())
 	return disk.fired.Load() > 0, refused
 }
+
+// TestFullDiskKeepsAReserve: messages are refused before the last byte of the last segment is used, so that consumers can
+// still commit and retention can still say that room is to be made.
+func TestFullDiskKeepsAReserve(t *testing.T) {
+	var noRoom atomic.Bool
+	set := setup{segment: 64 << 10, fs: errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if noRoom.Load() && op.Kind == errorfs.OpCreate && strings.HasSuffix(op.Path, ".log") {
+			return &noSpace{}
+		}
+		return nil
+	}))}
+	r := mustOpen(t, set)
+	r.command(t, putTopic("T", 1))
+	noRoom.Store(true)
+	sent := 0
+	for {
+		require.Less(t, sent, 100)
+		b := &shard.Batch{}
+		require.True(t, r.add(b, "T", 0, strings.Repeat("m", 1000)))
+		if r.submit(b).Err != nil {
+			require.ErrorIs(t, b.Err, shard.ErrFull)
+			break
+		}
+		sent++
+	}
+	require.Greater(t, sent, 40)
+	require.True(t, r.Full())
+	for i := range 50 {
+		r.command(t, &entry.CommitOffsets{Group: "G", Topic: "T", Items: []entry.QueueAt{{Queue: 0, Offset: message.QueueOffset(i)}}})
+	}
+	require.True(t, r.Full(), "commands say nothing about messages")
+	mixed, done := &shard.Batch{}, 0
+	require.True(t, r.add(mixed, "T", 0, "m"))
+	mixed.Command(putTopic("U", 1))
+	mixed.Done = func(*shard.Batch) { done++ }
+	require.ErrorIs(t, r.submit(mixed).Err, shard.ErrFull, "a batch is true as a whole or not at all")
+	require.Equal(t, 1, done)
+	require.Nil(t, r.queues.Topic([]byte("U")))
+	found, err := r.bodies("T", 0)
+	require.NoError(t, err)
+	require.Len(t, found, sent)
+
+	noRoom.Store(false)
+	b := &shard.Batch{}
+	require.True(t, r.add(b, "T", 0, "after"))
+	require.NoError(t, r.submit(b).Err)
+	require.EqualValues(t, sent, b.Msgs[0].Offset)
+	require.False(t, r.Full())
+	require.NoError(t, r.failed)
+	require.NoError(t, r.Close())
+}

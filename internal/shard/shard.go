@@ -87,6 +87,9 @@ func (o *Options) ensureDefaults() {
 	if o.SlowSync == 0 {
 		o.SlowSync = time.Millisecond
 	}
+	if o.SegmentBytes == 0 {
+		o.SegmentBytes = 1 << 30
+	}
 	if o.RingBytes == 0 {
 		o.RingBytes = 64 << 20
 	}
@@ -141,6 +144,7 @@ type Shard struct {
 	checkpoint checkpoint
 	applied    atomic.Int64 // position after the last folded frame
 	leads      atomic.Bool
+	full       atomic.Bool // the newest messages were refused because the disk is full
 	closing    sync.WaitGroup
 	closed     chan struct{}
 }
@@ -398,6 +402,15 @@ func (s *Shard) Receive(m raftlog.Message) {
 			s.opts.Log.Debug("message refused", "message", m.String(), "error", err)
 		}
 	})
+}
+
+// Full says whether messages are refused because the disk is full. Any goroutine.
+func (s *Shard) Full() bool {
+	if !s.full.Load() {
+		return false
+	}
+	total, free := s.DiskSize()
+	return total == 0 || free < s.opts.SegmentBytes // else the next message will find that there is room
 }
 
 // Leads says whether this replica led when the tail was last processed. Any goroutine; it does not wait for the tail.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/metaqio/metaq/internal/commitlog"
@@ -151,7 +152,7 @@ func (s *Shard) process(batches []*Batch) {
 		s.refuse(batches, s.Failure())
 		return
 	}
-	if len(batches) > 0 {
+	if batches = s.admit(batches); len(batches) > 0 {
 		start := time.Now()
 		if err := s.propose(batches); err != nil {
 			s.refuse(batches, err)
@@ -190,6 +191,36 @@ func (s *Shard) failFlights(err error) {
 	s.tail.inflight = s.tail.inflight[:0]
 }
 
+// reserve is how much of the last segment is kept on a full disk for batches without messages: offsets of consumers, and
+// retention's word that makes room.
+func (s *Shard) reserve() int64 { return min(s.opts.SegmentBytes/8, 1<<20) }
+
+// admit refuses batches with messages when the disk is full but for the reserve, and returns what is left.
+func (s *Shard) admit(batches []*Batch) []*Batch {
+	size := int64(0)
+	for _, b := range batches {
+		size += int64(b.size())
+	}
+	err := s.log.EnsureRoom(size + s.reserve())
+	if err == nil {
+		return batches
+	}
+	if !errors.Is(err, commitlog.ErrFull) {
+		return batches // the log has failed, and will say so
+	}
+	kept := batches[:0]
+	for _, b := range batches {
+		if len(b.Msgs) == 0 {
+			kept = append(kept, b)
+			continue
+		}
+		s.full.Store(true)
+		b.Err = fmt.Errorf("%w: %w", ErrFull, err)
+		b.Done(b)
+	}
+	return kept
+}
+
 // propose lays the batches out as frames, writes them and proposes them. An error
 // means that none of them is in the log.
 func (s *Shard) propose(batches []*Batch) error {
@@ -217,6 +248,9 @@ func (s *Shard) propose(batches []*Batch) error {
 		return s.takeBack(batches, begin, err)
 	}
 	s.tail.lazy = lazy
+	if s.full.Load() && slices.ContainsFunc(batches, func(b *Batch) bool { return len(b.Msgs) > 0 }) {
+		s.full.Store(false)
+	}
 	for _, g := range s.tail.groups {
 		index := s.node.NextIndex()
 		if err := s.node.Propose(g.pos, g.size); err != nil { // the groups before it are on their way
@@ -310,6 +344,7 @@ func (s *Shard) takeBack(batches []*Batch, begin message.Position, err error) er
 		s.fail(err)
 		return s.Failure()
 	case errors.Is(err, commitlog.ErrFull):
+		s.full.Store(true)
 		return fmt.Errorf("%w: %w", ErrFull, err)
 	}
 	return err
