@@ -101,6 +101,9 @@ func (p *Pass) checkPull(r *PullRequest) (pull, error) {
 // subscription finds what the pull filters by.
 func (p *Pass) subscription(r *PullRequest, g *group.Group) (filter.Filter, error) {
 	if r.HasExpression {
+		if string(r.Expression) == "*" && (len(r.ExpressionType) == 0 || string(r.ExpressionType) == filter.TypeTag) {
+			return filter.Filter{}, nil
+		}
 		f, err := filter.Parse(string(r.ExpressionType), string(r.Expression))
 		if errors.Is(err, filter.ErrUnsupported) {
 			return f, &Error{Internal, err.Error()}

@@ -246,7 +246,6 @@ func (p *Pass) add(r *SendRequest, d *destination, queueID int32, info *scanned,
 		dst = message.AppendPropertyAt(dst, props, message.PropertyRealTopic, d.topic.Name)
 		dst = message.AppendPropertyAt(dst, props, message.PropertyRealQueueID, strconv.Itoa(int(queueID)))
 		dst = message.AppendPropertyAt(dst, props, message.PropertyTimerOutMs, strconv.FormatInt(park.due, 10))
-		tag = park.due
 	}
 	dst, err := message.EndRecord(dst, start, props)
 	if err != nil {

@@ -72,6 +72,31 @@ func (c *ResetOffsets) ParseBody(b []byte) error {
 	})
 }
 
+// RawOffsets is a CommitOffsets or a ResetOffsets that is read in place: the names
+// alias the body, and the memory of Items is used again. So folding allocates nothing.
+type RawOffsets struct {
+	Group, Topic []byte
+	Items        []QueueAt
+	Pending      bool // of a reset
+}
+
+// Parse reads the body of either command.
+func (o *RawOffsets) Parse(b []byte) error {
+	o.Group, o.Topic, o.Items, o.Pending = nil, nil, o.Items[:0], false
+	return fields(b, func(n protowire.Number, f field) {
+		switch n {
+		case 1:
+			o.Group = f.bytes
+		case 2:
+			o.Topic = f.bytes
+		case 3, 4:
+			o.Items = parseItems(n, f, o.Items)
+		case 5:
+			o.Pending = f.bool()
+		}
+	})
+}
+
 // Queues and offsets are two packed lists of varints (fields 3 and 4) of equal length.
 func appendOffsets(dst []byte, group, topic string, items []QueueAt) []byte {
 	dst = appendString(dst, 1, group)
@@ -99,20 +124,26 @@ func parseOffsets(n protowire.Number, f field, group, topic *string, items *[]Qu
 	case 2:
 		*topic = f.str()
 	case 3, 4:
-		for i, b := 0, f.bytes; len(b) > 0; i++ {
-			v, k := protowire.ConsumeVarint(b)
-			if k < 0 {
-				return
-			}
-			b = b[k:]
-			if i >= len(*items) {
-				*items = append(*items, QueueAt{})
-			}
-			if n == 3 {
-				(*items)[i].Queue = int32(v)
-			} else {
-				(*items)[i].Offset = message.QueueOffset(v)
-			}
+		*items = parseItems(n, f, *items)
+	}
+}
+
+// parseItems reads one of the two lists into items.
+func parseItems(n protowire.Number, f field, items []QueueAt) []QueueAt {
+	for i, b := 0, f.bytes; len(b) > 0; i++ {
+		v, k := protowire.ConsumeVarint(b)
+		if k < 0 {
+			break
+		}
+		b = b[k:]
+		if i >= len(items) {
+			items = append(items, QueueAt{})
+		}
+		if n == 3 {
+			items[i].Queue = int32(v)
+		} else {
+			items[i].Offset = message.QueueOffset(v)
 		}
 	}
+	return items
 }

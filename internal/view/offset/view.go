@@ -42,6 +42,7 @@ type View struct {
 	groups map[string]map[string]*Table // group → topic → offsets
 	dirty  map[key]struct{}
 	gone   map[key]struct{}
+	parsed entry.RawOffsets // of the command that is being folded
 }
 
 // New makes an empty view.
@@ -77,26 +78,19 @@ func (v *View) Commands() []entry.Kind {
 // FoldCommand implements shard.CommandView.
 func (v *View) FoldCommand(_ shard.At, c entry.Raw) error {
 	switch c.Kind {
-	case entry.KindCommitOffsets:
-		var o entry.CommitOffsets
-		if err := o.ParseBody(c.Body); err != nil {
+	case entry.KindCommitOffsets, entry.KindResetOffsets:
+		o := &v.parsed
+		if err := o.Parse(c.Body); err != nil {
 			return err
 		}
-		t := v.table(o.Group, o.Topic)
+		t := v.changing(o.Group, o.Topic)
 		for _, it := range o.Items {
-			if t.reach(it.Queue) && !t.pending[it.Queue] {
-				t.offsets[it.Queue] = max(t.offsets[it.Queue], it.Offset)
-			}
-		}
-	case entry.KindResetOffsets:
-		var o entry.ResetOffsets
-		if err := o.ParseBody(c.Body); err != nil {
-			return err
-		}
-		t := v.table(o.Group, o.Topic)
-		for _, it := range o.Items {
-			if t.reach(it.Queue) {
+			switch {
+			case !t.reach(it.Queue):
+			case c.Kind == entry.KindResetOffsets:
 				t.offsets[it.Queue], t.pending[it.Queue] = it.Offset, o.Pending
+			case !t.pending[it.Queue]:
+				t.offsets[it.Queue] = max(t.offsets[it.Queue], it.Offset)
 			}
 		}
 	case entry.KindDeleteTopic:
@@ -133,6 +127,14 @@ func (t *Table) reach(queue int32) bool {
 		t.offsets, t.pending = append(t.offsets, None), append(t.pending, false)
 	}
 	return true
+}
+
+// changing is the table of a group and topic, whose names may alias anything, marked as changed.
+func (v *View) changing(group, topic []byte) *Table {
+	if t := v.Of(group, topic); t != nil && t.dirty {
+		return t
+	}
+	return v.table(string(group), string(topic))
 }
 
 func (v *View) table(group, topic string) *Table {
