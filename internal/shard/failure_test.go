@@ -197,6 +197,9 @@ func powerCuts(t *testing.T, durability shard.Durability, seed uint64, steps int
 			must = progress{}
 		}
 		for _, keep := range []int{0, 1 + rng.IntN(100)} {
+			if keep > 0 && rng.IntN(4) > 0 {
+				continue // of every operation, the hardest cut; of some, one that leaves a part
+			}
 			cuts++
 			if err := afterCut(mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: keep, RNG: rng}), set, s, must); err != nil && problem == nil {
 				problem = fmt.Errorf("cut %d before %v %s, %d %% of what was not synced kept: %w", cuts, op.Kind, op.Path, keep, err)
@@ -210,7 +213,7 @@ func powerCuts(t *testing.T, durability shard.Durability, seed uint64, steps int
 	require.Greater(t, len(r.Log().Segments()), 1)
 	require.NoError(t, r.Close())
 	require.NoError(t, problem)
-	require.Greater(t, cuts, 4*steps/3, "the run was shorter than thought")
+	require.Greater(t, cuts, steps, "the run was shorter than thought")
 	require.Greater(t, r.Stats.Checkpoints.Load(), int64(3))
 	t.Logf("%d power cuts", cuts)
 }
