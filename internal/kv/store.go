@@ -3,6 +3,7 @@ package kv
 import (
 	"errors"
 	"fmt"
+	iofs "io/fs"
 	"log/slog"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -18,6 +19,10 @@ const (
 
 // ErrFull says that a checkpoint was given up because the disk is full and there was no time to wait (see [Store.Hurry]).
 var ErrFull = errors.New("no room for the checkpoint of the views")
+
+// ErrDamaged says that the store's files do not go together: a power cut while it was made, or a bad disk. Views can be
+// folded again from the log, if that still begins at its beginning.
+var ErrDamaged = errors.New("view store is damaged")
 
 // Store is an ordered key-value store whose content is a prefix of the log.
 // All methods may be called from any goroutine.
@@ -53,6 +58,9 @@ func Open(fs vfs.FS, dir string, log *slog.Logger) (_ *Store, err error) {
 	// Index chunks do not compress, and trying to cost an eighth of a pipelined send.
 	o.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionNone })
 	db, err := pebble.Open(dir, o)
+	if errors.Is(err, iofs.ErrNotExist) || pebble.IsCorruptionError(err) {
+		err = fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open view store %s: %w", dir, err)
 	}

@@ -185,7 +185,7 @@ func (s *Shard) open() (rec commitlog.Recovery, err error) {
 	if err != nil {
 		return rec, err
 	}
-	if s.store, err = kv.Open(fs, fs.PathJoin(o.Dir, "views"), o.Log); err != nil {
+	if err := s.openStore(fs.PathJoin(o.Dir, "views")); err != nil {
 		return rec, err
 	}
 	for _, v := range append([]View{o.Queues}, o.Views...) {
@@ -220,6 +220,21 @@ func (s *Shard) open() (rec commitlog.Recovery, err error) {
 		return rec, err
 	}
 	return rec, nil
+}
+
+// openStore opens the store of the views. One whose files do not go together is thrown away, if the log still has
+// everything that was folded into it.
+func (s *Shard) openStore(dir string) (err error) {
+	s.store, err = kv.Open(s.opts.FS, dir, s.opts.Log)
+	if err == nil || !errors.Is(err, kv.ErrDamaged) || s.log.Start() != 0 {
+		return err
+	}
+	s.opts.Log.Warn("views are folded again from the beginning of the log", "reason", err)
+	if err := s.opts.FS.RemoveAll(dir); err != nil {
+		return fmt.Errorf("remove damaged view store: %w", err)
+	}
+	s.store, err = kv.Open(s.opts.FS, dir, s.opts.Log)
+	return err
 }
 
 // makeFolder makes a shard's folder, and sees to it that a power cut does not take it away again.
