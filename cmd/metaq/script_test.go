@@ -215,4 +215,6 @@ func golden(t *testing.T, name, got string) {
 }
 
 // unstable replaces what differs between runs.
-func (s *script) unstable(text string) string { return strings.ReplaceAll(text, s.addr, "127.0.0.1:99999") }
+func (s *script) unstable(text string) string {
+	return strings.ReplaceAll(text, s.addr, "127.0.0.1:99999")
+}
