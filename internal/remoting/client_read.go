@@ -47,12 +47,17 @@ func (c *Client) read() {
 	}
 }
 
-// compact moves what is left to the front, and makes the buffer larger when that is full or was filled.
+// compact moves what is left to the front, and gives the buffer the size that is needed.
 func (c *Client) compact(buf []byte, used, kept, n int) ([]byte, int) {
-	filled := kept == len(buf)
 	rest := buf[used:kept]
-	if len(rest) == len(buf) || filled && n > 0 && len(buf) < clientReadMax {
+	full := kept == len(buf)
+	switch {
+	case len(rest) == len(buf), full && n > 0 && len(buf) < clientReadMax:
 		buf = make([]byte, 2*len(buf))
+	case len(buf) > clientReadMax && used > 0 && len(rest) <= clientReadMax/2:
+		buf = make([]byte, clientReadMax) // the long frame is through
+	case used == 0:
+		return buf, kept // a long frame is not moved each time that some of it comes
 	}
 	return buf, copy(buf, rest)
 }

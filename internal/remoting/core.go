@@ -199,7 +199,7 @@ func (c *core) watch(s *Session, limit time.Duration) {
 func (c *core) halfClosed(s *Session) {
 	s.eof = true
 	c.release(s)
-	c.watch(s, halfCloseTime)
+	c.watch(s, c.opts.HalfCloseTime)
 	s.Touched()
 }
 

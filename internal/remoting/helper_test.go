@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience is how long a test waits for something that should happen at once.
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 // Request codes of the test worker.
 const (

@@ -51,7 +51,7 @@ func (l *lines) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, n
 
 func TestHalfClosedGetsItsAnswers(t *testing.T) {
 	overDrivers(t, func(t *testing.T, d driverCase) {
-		ts := start(t, d, Options{MaxOut: 64 << 20})
+		ts := start(t, d, Options{MaxOut: 64 << 20, HalfCloseTime: patience})
 		conn := ts.dial()
 		// More than the socket takes at once, an answer of Flush, and one that comes from another goroutine afterwards.
 		c := protocol.Command{Code: codeBig, Opaque: 0, Remark: strings.Repeat("x", 8<<10)}
@@ -76,7 +76,7 @@ func TestHalfClosedGetsItsAnswers(t *testing.T) {
 
 func TestHalfClosedEndsWithoutAnswer(t *testing.T) {
 	overDrivers(t, func(t *testing.T, d driverCase) {
-		ts := start(t, d, Options{})
+		ts := start(t, d, Options{HalfCloseTime: 50 * time.Millisecond})
 		conn := ts.dial()
 		_, err := conn.Write(append(request(codeNever, 0, nil), request(codeEcho, 1, nil)...))
 		require.NoError(t, err)
@@ -193,7 +193,7 @@ func TestFarTooMuchOutputCloses(t *testing.T) {
 
 func TestIdleConnectionsAreClosed(t *testing.T) {
 	overDrivers(t, func(t *testing.T, d driverCase) {
-		ts := start(t, d, Options{IdleTimeout: 200 * time.Millisecond})
+		ts := start(t, d, Options{IdleTimeout: time.Second})
 		silent := ts.dial()
 		once := ts.dial()
 		_, err := once.Write(request(codeEcho, 0, nil))

@@ -47,6 +47,9 @@ type Options struct {
 	MaxTotalOut int64
 	// MaxOutTime closes a connection that is not read because of MaxOut and takes no byte for so long: default 30 s.
 	MaxOutTime time.Duration
+	// HalfCloseTime is how long answers that are still owed may come after the peer has closed its side of the
+	// connection: default 500 ms. Usually it is simply gone, so it is short.
+	HalfCloseTime time.Duration
 	// ReadPerPass bounds the bytes read from one connection in a pass, and is the size of a loop's read buffer: default 256 KiB.
 	ReadPerPass int
 	// PassBytes ends the reading of a pass; connections that are still ready come first in the next one. Default 4 MiB.
@@ -58,8 +61,6 @@ type Options struct {
 
 // What waits for how long when a connection ends in order.
 const (
-	// halfCloseTime is how long answers may still come after the peer has closed its side of the connection.
-	halfCloseTime = 500 * time.Millisecond
 	// lingerTime is how long we wait for the peer to close after our last byte. Closing at once could destroy, by a
 	// reset, what the peer has not yet taken.
 	lingerTime = 2 * time.Second
@@ -86,6 +87,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.MaxOut, 4<<20)
 	setDefault(&o.MaxTotalOut, 512<<20)
 	setDefault(&o.MaxOutTime, 30*time.Second)
+	setDefault(&o.HalfCloseTime, 500*time.Millisecond)
 	setDefault(&o.ReadPerPass, 256<<10)
 	setDefault(&o.PassBytes, 4<<20)
 	if o.Log == nil {
