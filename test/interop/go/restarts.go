@@ -91,15 +91,20 @@ func restartUnder(r *rig, how string, ordered bool) {
 	r.reach("wait for the senders")
 	t.senders.Wait()
 	r.note("%d acknowledged, %d refused", len(t.acknowledged), t.refused)
-	in.awaitTexts(r, t.acknowledged)
-	r.note("%d of %d came twice", in.repeats(), in.distinct())
+	awaitAll(r, in, t.acknowledged)
 	if ordered {
 		inOrder(r, in)
 		return
 	}
 	again := newInbox() // a reader of its own sees them too
 	r.push(r.unique("cg"), topic, all, into(again))
-	again.awaitTexts(r, t.acknowledged)
+	awaitAll(r, again, t.acknowledged)
+}
+
+func awaitAll(r *rig, in *inbox, acknowledged []string) {
+	begin := time.Now()
+	in.awaitTexts(r, acknowledged)
+	r.note("delivered after %.1f s, %d twice", time.Since(begin).Seconds(), in.repeats())
 }
 
 // inOrder checks that each name's numbers came without a gap, repeats aside.

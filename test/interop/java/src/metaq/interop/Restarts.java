@@ -110,6 +110,12 @@ final class Restarts {
         return acknowledged;
     }
 
+    private static void awaitAll(Rig rig, Inbox inbox, Set<String> acknowledged) throws Exception {
+        long begin = System.nanoTime();
+        inbox.awaitTexts(acknowledged, Rig.SOON);
+        rig.note("delivered after %.1f s, %d twice", (System.nanoTime() - begin) / 1e9, inbox.repeats());
+    }
+
     private static DefaultMQProducer impatient(Rig rig) throws Exception {
         return rig.producer(p -> p.setSendMsgTimeout(3000));
     }
@@ -121,12 +127,11 @@ final class Restarts {
         Inbox inbox = new Inbox();
         rig.collector(group, topic, inbox);
         Set<String> acknowledged = restartUnder(rig, new Traffic(rig, producer, topic, 3), how);
-        inbox.awaitTexts(acknowledged, Rig.SOON);
-        rig.note("%d of %d came twice", inbox.repeats(), inbox.distinct());
+        awaitAll(rig, inbox, acknowledged);
         // a reader of its own sees them too, from the first one on
         Inbox again = new Inbox();
         rig.collector(rig.unique("cg"), topic, again);
-        again.awaitTexts(acknowledged, Rig.SOON);
+        awaitAll(rig, again, acknowledged);
     }
 
     private static void orderly(Rig rig) throws Exception {
@@ -138,7 +143,7 @@ final class Restarts {
             return ConsumeOrderlyStatus.SUCCESS;
         });
         Set<String> acknowledged = restartUnder(rig, new Traffic(rig, producer, topic, 3), "kill");
-        inbox.awaitTexts(acknowledged, Rig.SOON);
+        awaitAll(rig, inbox, acknowledged);
         Map<String, Integer> last = new HashMap<>();
         for (String text : inbox.texts()) {
             String[] parts = text.split("/");
@@ -147,7 +152,6 @@ final class Restarts {
             Check.that(number <= before + 1, "%s: %d came after %d", parts[0], number, before);
             last.merge(parts[0], number, Math::max);
         }
-        rig.note("%d of %d came twice", inbox.repeats(), inbox.distinct());
     }
 
     /** Topics, routes, offsets and messages are what they were, after an orderly and after a hard end. */

@@ -148,7 +148,11 @@ final class Rig {
     /** Creates a topic and waits until its route is known. */
     String topic(DefaultMQProducer producer, int queues) throws Exception {
         String topic = unique("t");
-        Version.createTopic(producer, topic, queues);
+        // a client that just starts may not manage it within its fixed 5 seconds on a busy machine
+        until(SOON, "the topic " + topic, () -> {
+            Version.createTopic(producer, topic, queues);
+            return true;
+        });
         awaitQueues(producer, topic, queues);
         return topic;
     }

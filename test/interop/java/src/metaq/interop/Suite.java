@@ -50,6 +50,7 @@ final class Suite {
             Check.that(scenarios.stream().anyMatch(s -> s.name.equals(wanted)), "no scenario is called %s", wanted);
         }
         List<Scenario> chosen = scenarios.stream().filter(s -> only.isEmpty() || only.contains(s.name)).toList();
+        warmUp(settings);
         ExecutorService pool = Executors.newFixedThreadPool(settings.parallel());
         for (Scenario s : chosen) {
             if (s.kind == Kind.SHARED) {
@@ -67,6 +68,20 @@ final class Suite {
         }
         say("%d passed, %d failed", passed, failed);
         return failed == 0;
+    }
+
+    /** Loads the client's classes once, instead of in all scenarios at the same time. */
+    private void warmUp(Settings settings) throws InterruptedException {
+        Rig rig = new Rig(settings, "warm-up");
+        try {
+            Sending.sendAll(rig.producer(), rig.topic(rig.producer(), 1), "warm", 1);
+        } catch (InterruptedException e) {
+            throw e;
+        } catch (Exception e) {
+            say("# the first send failed: %s", explain(e)); // the scenarios will tell what it means
+        } finally {
+            rig.close();
+        }
     }
 
     private void play(Scenario s, Settings settings) {
