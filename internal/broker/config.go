@@ -42,7 +42,7 @@ func Defaults() Config {
 	return Config{
 		Cluster: "DefaultCluster", Name: "broker-a", Region: "DefaultRegion", TraceOn: true,
 		MaxMessageBytes: 4 << 20, AutoCreateTopics: true, AutoCreateGroups: true, DefaultQueues: 8, Permission: 6,
-		DelayLevels: DefaultDelayLevels(), MaxTimer: 72 * time.Hour,
+		DelayLevels: DefaultDelayLevels(), MaxTimer: 40 * 24 * time.Hour,
 		MaxPullBytes: 256 << 10, MaxPullMessages: 4096, MaxScan: 800, MaxWaiters: 100_000,
 		LockLease: time.Minute, ClientExpiry: 2 * time.Minute,
 		ColdReads: 4, RetentionTime: 72 * time.Hour, DiskMaxUse: 0.85, DiskStopUse: 0.9, RetentionPeriod: 10 * time.Second,

@@ -221,16 +221,17 @@ func TestAWaitingPullIsToldOfAReset(t *testing.T) {
 	})
 }
 
-// remoting.md §6.5: a pull for a group that has to be made first does not wait, and the next one does.
-func TestAPullThatMakesItsGroupIsAnsweredAtOnce(t *testing.T) {
-	r := start(t, rigOptions{})
-	c := r.client(t)
-	c.makeTopic("T", 1)
-	requirePulled(t, wait(t, c.pullLater("New", "T", 0, 0, nil)), 19, "NO_MESSAGE_IN_QUEUE", 0, 0, 0)
-	waits := c.pullLater("New", "T", 0, 0, nil)
-	r.untilWaiting(1)
-	c.mustSend("T", 0, "x", "")
-	require.Equal(t, int32(0), wait(t, waits).Code)
+// remoting.md §6.5: a pull for a group that has to be made first waits like any other.
+func TestAPullThatMakesItsGroupWaits(t *testing.T) {
+	everyWay(t, rigOptions{}, func(t *testing.T, r *rig, c *client) {
+		c.makeTopic("T", 1)
+		waits := c.pullLater("New", "T", 0, 0, ext{"sysFlag": flagSubscription | flagSuspend | flagCommit})
+		r.untilWaiting(1)
+		_, ok := r.b.Group("New")
+		require.True(t, ok)
+		r.client(t).mustSend("T", 0, "x", "")
+		requirePulled(t, wait(t, waits), 0, "FOUND", 1, 0, 1)
+	})
 }
 
 // A driver for one connection leaves nothing behind in the broker.
