@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -116,13 +117,8 @@ func (c *Client) callFor(
 	if err != nil {
 		return nil, fmt.Errorf("ask %s for %s: %w", addr, protocol.ReqName(code), err)
 	}
-	if answer.Code == protocol.RespSuccess {
+	if answer.Code == protocol.RespSuccess || slices.Contains(right, answer.Code) {
 		return answer, nil
-	}
-	for _, r := range right {
-		if answer.Code == r {
-			return answer, nil
-		}
 	}
 	return nil, &Error{Request: code, Server: addr, Code: answer.Code, Remark: strings.Join(strings.Fields(answer.Remark), " ")}
 }

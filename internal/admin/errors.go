@@ -3,6 +3,7 @@ package admin
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/metaqio/metaq/internal/protocol"
 )
@@ -35,13 +36,5 @@ func (e *Error) Is(target error) bool {
 // answered tells whether err is an answer with one of the codes.
 func answered(err error, codes ...int32) bool {
 	e, ok := errors.AsType[*Error](err)
-	if !ok {
-		return false
-	}
-	for _, c := range codes {
-		if e.Code == c {
-			return true
-		}
-	}
-	return false
+	return ok && slices.Contains(codes, e.Code)
 }

@@ -21,11 +21,10 @@ const fakeTopic = "bench-topic"
 
 // fake is a broker in memory with the faults that a test asks for.
 type fake struct {
-	mu       sync.Mutex
-	queues   map[int32][][]byte // stored records
-	waiting  map[int32][]fakePull
-	sends    int
-	requests []protocol.SendMessageRequest
+	mu      sync.Mutex
+	queues  map[int32][][]byte // stored records
+	waiting map[int32][]fakePull
+	sends   int
 	// fault is asked for each send, which it numbers from 0.
 	fault func(n int) fault
 }

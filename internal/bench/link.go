@@ -85,9 +85,9 @@ func (l *link) flush() error {
 
 // close closes the connection and waits for the goroutine of flush.
 func (l *link) close() {
-	l.conn.Close()
+	_ = l.conn.Close() // whatever it was for is done
 	if l.rest != nil {
-		<-l.rest
+		_ = <-l.rest // likewise
 		l.rest = nil
 	}
 }

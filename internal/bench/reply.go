@@ -37,12 +37,9 @@ func scanReply(frame []byte) (r reply, ok bool) {
 		return r, false
 	}
 	// Inside a string the quotes would be escaped, so this is the key.
-	at := bytes.Index(header, opaqueKey)
-	if at < 0 {
-		return r, false
-	}
+	_, rest, _ := bytes.Cut(header, opaqueKey)
 	code, ok1 := leadingInt(header[len(codeKey):])
-	opaque, ok2 := leadingInt(header[at+len(opaqueKey):])
+	opaque, ok2 := leadingInt(rest)
 	return reply{opaque: opaque, code: code}, ok1 && ok2
 }
 
