@@ -278,3 +278,23 @@ func TestDeadLetterTopicsAreNotMadeByStrangers(t *testing.T) {
 	c := r.client(t)
 	require.Equal(t, int32(0), c.send("%DLQ%G", 0, "x", "").Code, "the template makes it, as it does for any name")
 }
+
+// semantics §38: a namespace is a part of the names, all the way.
+func TestNamespacesArePartsOfNames(t *testing.T) {
+	everyWay(t, rigOptions{config: quickLevels}, func(t *testing.T, r *rig, c *client) {
+		const topic, group = "MQ_INST_1_abc%T", "MQ_INST_1_abc%G"
+		c.mustSend(topic, 0, "x", "")
+		c.join("c1", group, topic)
+		a := c.pull(group, topic, 0, 0, ext{"sysFlag": flagCommit, "subVersion": 1, "commitOffset": 0})
+		rec := records(t, a.Body)[0]
+		require.Equal(t, topic, string(rec.Topic))
+		require.Equal(t, int32(0), c.sendBack(group, rec.Position, 1, nil).Code)
+		again := c.await("%RETRY%"+group, 0, 0)
+		require.Equal(t, topic, properties(again)["RETRY_TOPIC"])
+		require.Equal(t, int32(0), c.sendBack(group, again.Position, -1, nil).Code)
+		require.Equal(t, "x", string(c.await("%DLQ%"+group, 0, 0).Body))
+		require.Equal(t, int32(0), c.commit(group, topic, 0, 1).Code)
+		c.requireCommitted(group, topic, 0, 1)
+		require.Equal(t, []string{group}, r.b.GroupsOf(topic)[:1])
+	})
+}
