@@ -38,7 +38,7 @@
 // # Files
 //
 //   - worker.go, options.go, errors.go, stats.go: what a user of the server sees besides session.go and server.go.
-//   - core.go, input.go, sniff.go: what all drivers do, without I/O. mailbox.go, buffers.go, calls.go: its parts.
+//   - core.go, input.go, sniff.go: what all drivers do, without I/O. mailbox.go, buffers.go, calls.go, throttle.go: its parts.
 //   - loop_linux.go (with loop_other.go), routine.go: the two drivers. replay.go: connections that leave.
 //   - client.go, client_read.go, client_calls.go: the client.
 package remoting

@@ -110,10 +110,11 @@ func TestC002AbortedFramesStayApart(t *testing.T) {
 
 func TestFramesOfAllSizes(t *testing.T) {
 	overDrivers(t, func(t *testing.T, d driverCase) {
-		ts := start(t, d, Options{MaxOut: 64 << 20})
+		const largest = 4 << 20
+		ts := start(t, d, Options{MaxOut: 64 << 20, MaxFrame: largest})
 		conn := ts.dial()
 		rnd := rand.New(rand.NewPCG(1, 2))
-		sizes := []int{16 << 20, 0, 300 << 10, 8 << 10, 8<<10 - 50, 256 << 10, 1 << 20, 100, 5 << 20}
+		sizes := []int{largest, 0, 300 << 10, 8 << 10, 8<<10 - 50, 256 << 10, 1 << 20, 100, 3 << 20}
 		for range 200 {
 			sizes = append(sizes, rnd.IntN(1<<rnd.IntN(17)))
 		}
@@ -121,7 +122,7 @@ func TestFramesOfAllSizes(t *testing.T) {
 			for i, size := range sizes {
 				body := bytes.Repeat([]byte{byte(i)}, size)
 				frame := request(codeEcho, int32(i), nil)
-				body = body[:min(len(body), 16<<20+4-len(frame))] // the largest frame there may be
+				body = body[:min(len(body), largest-len(frame))] // the largest frame there may be
 				conn.Write(request(codeEcho, int32(i), body))
 			}
 		}()
@@ -141,7 +142,7 @@ func TestClaimedLengthAllocatesNothing(t *testing.T) {
 	overDrivers(t, func(t *testing.T, d driverCase) {
 		ts := start(t, d, Options{})
 		conn := ts.dial()
-		frame := request(codeEcho, 0, make([]byte, 16<<20-500))
+		frame := request(codeEcho, 0, make([]byte, 16<<20-500)) // close to the default limit
 		sent := 0
 		for _, part := range []int{100, 20_000, 100_000, 1 << 20} {
 			_, err := conn.Write(frame[sent : sent+part])
@@ -149,6 +150,9 @@ func TestClaimedLengthAllocatesNothing(t *testing.T) {
 			sent += part
 			ts.arrived(int64(sent))
 			require.Less(t, ts.srv.Stats().Partial, int64(3*sent+512))
+		}
+		if d.name != "loop" {
+			return // that much is sent only once
 		}
 		_, err := conn.Write(frame[sent:])
 		require.NoError(t, err)
