@@ -120,7 +120,9 @@ func (l *link) read(each func(frame []byte) error) (more bool, err error) {
 		}
 		used += size
 	}
-	l.kept = copy(l.in, l.in[used:l.kept])
+	if used > 0 {
+		l.kept = copy(l.in, l.in[used:l.kept])
+	}
 	return true, nil
 }
 
