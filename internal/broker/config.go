@@ -30,10 +30,10 @@ type Config struct {
 	ColdReads       int   // pulls that read the disk at a time
 	ColdBytesPerSec int64 // budget of reads that are not in memory; 0 = none
 	RetentionTime   time.Duration
-	RetentionBytes  int64   // 0 = none
-	DiskMaxUse      float64 // share of the disk above which the oldest segments go
-	DiskStopUse     float64 // share of the disk above which sends are refused
-	RetentionPeriod time.Duration
+	RetentionBytes  int64                                     // 0 = none
+	DiskMaxUse      float64                                   // share of the disk above which the oldest segments go
+	DiskStopUse     float64                                   // share of the disk above which sends are refused
+	RetentionPeriod time.Duration                             // between two looks at the disk and the age of the log
 	StoreHost       func(local netip.AddrPort) netip.AddrPort // address that clients are told, for one by which a client came
 }
 
@@ -45,7 +45,7 @@ func Defaults() Config {
 		DelayLevels: DefaultDelayLevels(), MaxTimer: 40 * 24 * time.Hour,
 		MaxPullBytes: 256 << 10, MaxPullMessages: 4096, MaxScan: 800, MaxWaiters: 100_000,
 		LockLease: time.Minute, ClientExpiry: 2 * time.Minute,
-		ColdReads: 4, RetentionTime: 72 * time.Hour, DiskMaxUse: 0.85, DiskStopUse: 0.9, RetentionPeriod: 10 * time.Second,
+		ColdReads: 4, RetentionTime: 72 * time.Hour, DiskMaxUse: 0.85, DiskStopUse: 0.9, RetentionPeriod: time.Second,
 		StoreHost: func(local netip.AddrPort) netip.AddrPort { return local },
 	}
 }
