@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/metaqio/metaq/internal/shard"
@@ -29,7 +30,7 @@ func (b *Broker) ColdSend(ctx context.Context, r *SendRequest) (Sent, *shard.Bat
 	p.Begin(batch)
 	sent, err := p.Send(r)
 	if !p.End() {
-		if err == nil || err == ErrCold {
+		if err == nil || errors.Is(err, ErrCold) {
 			err = refuse(TopicNotFound, "topic[%s] not exist, apply first please!", r.Topic)
 		}
 		return sent, nil, err
@@ -72,7 +73,7 @@ func (b *Broker) ColdPull(ctx context.Context, r *PullRequest, dst []byte) ([]by
 	}
 	b.shard.RUnlock()
 	switch {
-	case err == ErrCold:
+	case errors.Is(err, ErrCold):
 		res = q.bounds()
 	case err != nil || res.Status != Found:
 		return dst, res, err

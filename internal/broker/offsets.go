@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 
 	"github.com/metaqio/metaq/internal/entry"
 	"github.com/metaqio/metaq/internal/shard"
@@ -126,7 +127,7 @@ func (b *Broker) ColdCommit(ctx context.Context, r *CommitRequest, actor string)
 	outcome, err := p.Commit(r)
 	submitted := p.End()
 	switch {
-	case err == ErrCold:
+	case errors.Is(err, ErrCold):
 		return refuse(GroupNotFound, "Group %s not exist!", r.Group)
 	case err != nil:
 		return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -81,7 +82,7 @@ func randomWork(t *testing.T, fs vfs.FS, rng *rand.Rand) {
 		case 3:
 			require.NoError(t, b.DeleteGroup(ctx, g, rng.IntN(2) == 0, "test"))
 		case 4:
-			_, err = b.ResetGroup(ctx, &ResetRequest{Group: g, Topic: name, QueueID: -1, Offset: -1, Timestamp: -1, Actor: "test"})
+			_, _ = b.ResetGroup(ctx, &ResetRequest{Group: g, Topic: name, QueueID: -1, Offset: -1, Timestamp: -1, Actor: "test"})
 		case 5:
 			_ = b.SendBack(ctx, &SendBackRequest{Group: g, Position: message.Position(rng.Int64N(int64(b.shard.Applied()))), DelayLevel: rng.Int32N(4) - 1, MaxReconsume: -1})
 		case 6:
@@ -251,10 +252,5 @@ func (r *refold) fold(t *testing.T) {
 }
 
 func wants(v shard.CommandView, kind entry.Kind) bool {
-	for _, k := range v.Commands() {
-		if k == kind {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(v.Commands(), kind)
 }

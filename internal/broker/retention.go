@@ -44,13 +44,13 @@ func (b *Broker) watchDisk() float64 {
 	use := b.shard.DiskUse()
 	if use <= c.DiskStopUse {
 		if b.refusing.Swap(nil) != nil {
-			b.log.Info("sends are accepted again", "disk use", use)
+			b.log.Info("sends are accepted again", "disk_use", use)
 		}
 		return use
 	}
 	why := &Error{Unavailable, fmt.Sprintf("the disk of the broker is %.1f %% full, sends are refused above %.1f %% (diskSpaceWarningLevelRatio, disk-stop-use)", use*100, c.DiskStopUse*100)}
 	if b.refusing.Swap(why) == nil {
-		b.log.Warn("sends are refused: the disk is full", "disk use", use, "limit", c.DiskStopUse)
+		b.log.Warn("sends are refused: the disk is full", "disk_use", use, "limit", c.DiskStopUse)
 	}
 	return use
 }

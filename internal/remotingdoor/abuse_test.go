@@ -3,6 +3,7 @@ package remotingdoor_test
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"strings"
@@ -95,10 +96,7 @@ func TestOddHeadersAreAnswered(t *testing.T) {
 			c.call(code, fields, []byte("{"))
 			for name := range fields {
 				for _, v := range odd {
-					f := ext{}
-					for k, w := range fields {
-						f[k] = w
-					}
+					f := maps.Clone(fields)
 					f[name] = v
 					if (code == protocol.ReqPullMessage || code == protocol.ReqLitePullMessage) && name == "sysFlag" {
 						f["suspendTimeoutMillis"] = 0

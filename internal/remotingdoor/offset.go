@@ -2,6 +2,7 @@ package remotingdoor
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/metaqio/metaq/internal/broker"
@@ -19,7 +20,7 @@ func queryConsumerOffset(w *worker, s *remoting.Session, c *protocol.Command) {
 	}
 	at, err := w.pass.Offset(h.ConsumerGroup, h.Topic, h.QueueId, h.SetZeroIfNotFound)
 	switch {
-	case err == broker.ErrCold:
+	case errors.Is(err, broker.ErrCold):
 		w.goCold(s, c, coldOffset)
 	case err != nil:
 		w.refuse(s, c, err)
@@ -63,7 +64,7 @@ func updateConsumerOffset(w *worker, s *remoting.Session, c *protocol.Command) {
 	}
 	outcome, err := w.pass.Commit(&r)
 	switch {
-	case err == broker.ErrCold || outcome == broker.CommitBackwards:
+	case errors.Is(err, broker.ErrCold) || outcome == broker.CommitBackwards:
 		w.goCold(s, c, coldCommit)
 	case err != nil:
 		w.refuse(s, c, err)

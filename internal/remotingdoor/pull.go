@@ -2,6 +2,7 @@ package remotingdoor
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/metaqio/metaq/internal/broker"
@@ -51,7 +52,7 @@ func pullMessage(w *worker, s *remoting.Session, c *protocol.Command) {
 	}
 	res, err := w.pass.Pull(&r)
 	switch {
-	case err == broker.ErrCold:
+	case errors.Is(err, broker.ErrCold):
 		w.goCold(s, c, w.pullCold)
 	case err != nil:
 		w.refuse(s, c, err)
@@ -136,7 +137,7 @@ func (w *worker) answerWaiting(wait *broker.Waiting, res broker.PullResult, err 
 	delete(to.c.waits, wait)
 	s.Touched()
 	switch {
-	case err == broker.ErrCold:
+	case errors.Is(err, broker.ErrCold):
 		w.coldAgain(wait, to)
 	case err != nil:
 		req := protocol.Command{Opaque: to.opaque, Encoding: to.enc}

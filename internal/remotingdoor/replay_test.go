@@ -200,8 +200,8 @@ func (p *replay) before(request, want *protocol.Command) {
 	case protocol.ReqGetTopicStatsInfo:
 		p.reach(topic, 0, 1, nil)
 	case protocol.ReqGetTopicConfig:
-		if strings.HasPrefix(topic, "%RETRY%") {
-			p.member(strings.TrimPrefix(topic, "%RETRY%"), "192.0.2.2@vec", "VAdmin")
+		if group, ok := strings.CutPrefix(topic, "%RETRY%"); ok {
+			p.member(group, "192.0.2.2@vec", "VAdmin")
 		}
 	case protocol.ReqInvokeBrokerToResetOffset:
 		p.prepare.makeGroup(group, nil)
@@ -247,9 +247,8 @@ func (p *replay) fill(request, want *protocol.Command) {
 		p.reach(topic, queue, high+1, nil)
 		request.Ext.SetInt("queueOffset", int64(high))
 	case protocol.RespPullNotFound:
-		_, high := p.bounds(request)
 		p.reach(topic, queue, atoi(get(want, "maxOffset")), nil)
-		_, high = p.bounds(request)
+		_, high := p.bounds(request)
 		request.Ext.SetInt("queueOffset", int64(high))
 	default:
 		p.reach(topic, queue, atoi(get(want, "maxOffset")), nil)

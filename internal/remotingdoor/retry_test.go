@@ -2,6 +2,7 @@ package remotingdoor_test
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -21,9 +22,7 @@ func quickLevels(c *broker.Config) {
 
 func backFields(group string, at message.Position, level int, change ext) ext {
 	f := ext{"group": group, "offset": int64(at), "delayLevel": level, "originMsgId": "FROMCLIENT", "originTopic": "T", "unitMode": false}
-	for k, v := range change {
-		f[k] = v
-	}
+	maps.Copy(f, change)
 	return f
 }
 

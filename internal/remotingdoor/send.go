@@ -2,6 +2,7 @@ package remotingdoor
 
 import (
 	"context"
+	"errors"
 
 	"github.com/metaqio/metaq/internal/broker"
 	"github.com/metaqio/metaq/internal/protocol"
@@ -28,7 +29,7 @@ func sendMessage(w *worker, s *remoting.Session, c *protocol.Command) {
 		w.split()
 	}
 	sent, err := w.pass.Send(&r)
-	if err == broker.ErrCold {
+	if errors.Is(err, broker.ErrCold) {
 		w.goCold(s, c, coldSend)
 		return
 	}

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/metaqio/metaq/internal/kv"
 	"github.com/metaqio/metaq/message"
@@ -52,7 +53,7 @@ func (v *View) Checkpoint() (write func(*kv.Batch), done func()) {
 			b.DeleteRange(topicRange(kindIndex, t.id))
 		}
 		for i, t := range named {
-			if v.isDropped(dropped, t) {
+			if slices.Contains(dropped, t) {
 				continue
 			}
 			b.Set(topicKey(t.Name), binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(nil, t.id), uint32(counts[i])))
@@ -72,15 +73,6 @@ func (v *View) Checkpoint() (write func(*kv.Batch), done func()) {
 		v.mem.written()
 	}
 	return write, done
-}
-
-func (v *View) isDropped(dropped []*Topic, t *Topic) bool {
-	for _, d := range dropped {
-		if d == t {
-			return true
-		}
-	}
-	return false
 }
 
 func (q *Queue) change() change {

@@ -283,14 +283,15 @@ func TestATopicThatIsDeletedDuringACheckpoint(t *testing.T) {
 	w, done := v.Checkpoint()
 	fold(t, v, &entry.DeleteTopic{Name: "T"})
 	fold(t, v, putTopic("U", 1, 1))
-	finished := make(chan struct{})
+	finished := make(chan error)
 	go func() { // beside further folds, as the shard does
-		defer close(finished)
-		write(t, s, w)
+		b := s.NewBatch()
+		w(b)
+		finished <- s.Commit(b, kv.Applied{Position: 1, Index: 1, Term: 1})
 	}()
 	u := v.Topic([]byte("U")).Queues[0]
 	appendTo(t, u, 640)
-	<-finished
+	require.NoError(t, <-finished)
 	inStore := loaded(t, s, 4)
 	requireAll(t, inStore.Topic([]byte("T")).Queues[0], 0)
 	done()
