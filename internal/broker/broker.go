@@ -200,7 +200,7 @@ func (b *Broker) runDeadlines(ctx context.Context) error {
 	}
 }
 
-// runExpiry drops clients that have been silent for too long.
+// runExpiry drops clients that have been silent for too long, and locks that are over.
 func (b *Broker) runExpiry(ctx context.Context) error {
 	tick := time.NewTicker(samplePeriod)
 	defer tick.Stop()
@@ -212,6 +212,7 @@ func (b *Broker) runExpiry(ctx context.Context) error {
 		case <-tick.C:
 			b.sample()
 			b.ExpireClients(time.Now().Add(-b.conf.Load().ClientExpiry))
+			b.locks.expire()
 		}
 	}
 }

@@ -322,6 +322,8 @@ func (b *Broker) wakeWaiting(topic string, items []entry.QueueAt) {
 		return
 	}
 	for _, it := range items {
-		t.Queues[it.Queue].Waiters.NotifyAll()
+		if int(it.Queue) < len(t.Queues) { // the topic may be another one by now
+			t.Queues[it.Queue].Waiters.NotifyAll()
+		}
 	}
 }

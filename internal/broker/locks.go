@@ -54,6 +54,7 @@ func (l *locks) take(group, client string, queues []QueueID) (got []QueueID) {
 		held[q] = lock{client, now.Add(l.lease())}
 		got = append(got, q)
 	}
+	l.tidy(group)
 	return got
 }
 
@@ -81,6 +82,25 @@ func (l *locks) release(group, client string) {
 		}
 	}
 	l.tidy(group)
+}
+
+// expire forgets locks whose lease is over: their clients may never come again.
+func (l *locks) expire() {
+	if l.count.Load() == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	for group, held := range l.groups {
+		for q, k := range held {
+			if !now.Before(k.until) {
+				delete(held, q)
+				l.count.Add(-1)
+			}
+		}
+		l.tidy(group)
+	}
 }
 
 func (l *locks) tidy(group string) {
