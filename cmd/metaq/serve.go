@@ -76,7 +76,7 @@ type server struct {
 	topicTable atomic.Pointer[topicTable]
 }
 
-// realDisk is where everything is kept.
+// realDisk is where everything is kept. A test puts a bad one in its place.
 var realDisk = vfs.Default
 
 func (n *server) open(data string) (err error) {
@@ -87,7 +87,7 @@ func (n *server) open(data string) (err error) {
 	}
 	b, rec, err := broker.Open(broker.Options{
 		Shard: shard.Options{
-			Dir: filepath.Join(data, s.Shard), Durability: durability, SyncInterval: s.SyncInterval, SegmentBytes: s.SegmentBytes,
+			FS: realDisk, Dir: filepath.Join(data, s.Shard), Durability: durability, SyncInterval: s.SyncInterval, SegmentBytes: s.SegmentBytes,
 			RingBytes: int(s.RingBytes), CheckpointBytes: s.CheckpointBytes, CheckpointInterval: s.CheckpointInterval,
 			Failed: func(err error) { n.failed <- err },
 		},

@@ -206,8 +206,10 @@ func (p *preparer) makeNext(start message.Position) {
 	}
 	p.changed.Broadcast()
 	p.mu.Unlock()
-	if f := (*FailedError)(nil); errors.As(err, &f) && f.Op == "sync" {
-		err = p.log.fail("", "", f)
+	if f := (*FailedError)(nil); errors.As(err, &f) {
+		if err = fmt.Errorf("%s %s: %w", f.Op, f.Path, f.Err); f.Op == "sync" { // else nothing has failed for good
+			err = p.log.fail("", "", f)
+		}
 	}
 	if err != nil {
 		p.log.opts.Log.Warn("next segment could not be made ahead of time", "error", err)

@@ -79,6 +79,22 @@ func checkFull(t *testing.T, bodies []string, want int) {
 	}
 }
 
+// occupy takes all that is left of a disk.
+func occupy(t *testing.T, disk string) (path string) {
+	t.Helper()
+	path = filepath.Join(disk, "full")
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	defer f.Close()
+	for range 1 << 20 {
+		if _, err = f.Write(make([]byte, 4096)); err != nil {
+			break
+		}
+	}
+	require.ErrorIs(t, err, unix.ENOSPC)
+	return path
+}
+
 var fullSettings = []string{
 	"--set", "segment-bytes=4MiB", "--set", "max-message-bytes=256KiB", "--set", "checkpoint-bytes=1MiB", "--set", "disk-max-use=100", "--set", "disk-stop-use=100",
 }
@@ -93,6 +109,7 @@ func TestFullDisk(t *testing.T) {
 			c := s.dial()
 			n := fill(t, c, 0)
 			require.Greater(t, n, 100)
+			full := occupy(t, disk) // another program takes the rest
 			require.Equal(t, n, fill(t, c, n), "it stays so")
 
 			status, body := s.get("broker", "/readyz")
@@ -104,6 +121,7 @@ func TestFullDisk(t *testing.T) {
 			checkFull(t, c.read("T", 0), n)
 
 			require.NoError(t, os.Remove(ballast))
+			require.NoError(t, os.Remove(full))
 			resumed(t, c, n)
 			status, _ = s.get("broker", "/readyz")
 			require.Equal(t, http.StatusOK, status)
@@ -111,8 +129,9 @@ func TestFullDisk(t *testing.T) {
 			require.Greater(t, m, n+100)
 			checkFull(t, c.read("T", 0), m)
 
+			full = occupy(t, disk)
 			s.stop() // also on a full disk
-			require.NoError(t, os.WriteFile(ballast, nil, 0o600))
+			require.NoError(t, os.Remove(full))
 			s = start(t, disk, append(fullSettings, "--durability", durability)...)
 			checkFull(t, s.dial().read("T", 0), m)
 			s.stop()
