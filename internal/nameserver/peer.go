@@ -111,24 +111,28 @@ func (p *peer) register(ctx context.Context) error {
 	if f := p.r.opts.Broker.HAAddress; f != nil {
 		ha = f(outgoing{p.client})
 	}
+	before := p.told
+	p.told = addr // even if no answer comes: leave takes it off
 	start := time.Now()
 	answer, err := p.client.Call(ctx, p.r.registration(addr, ha))
 	p.took = time.Since(start)
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
 		p.disconnect()
 		return fmt.Errorf("register: %w", err)
 	}
 	if answer.Code != protocol.RespSuccess {
 		return fmt.Errorf("registration refused with %s (%d): %s", protocol.RespName(answer.Code), answer.Code, answer.Remark)
 	}
-	if p.told != "" && p.told != addr {
-		p.unregister(ctx, p.told)
+	if before != "" && before != addr {
+		p.unregister(ctx, before)
 	}
-	if p.told != addr || p.failures > 0 {
+	if before != addr || p.failures > 0 {
 		p.r.opts.Log.Info("registered with name server", "nameserver", p.addr, "broker", p.r.opts.Broker.Name, "address", addr)
 		p.said = ""
 	}
-	p.told = addr
 	return p.takeOrder(answer.Body)
 }
 

@@ -33,7 +33,8 @@ type Server struct {
 	fileMu sync.Mutex // held by who changes kv, settings and changed; guards the file
 
 	localMu      sync.Mutex // held while the local broker is asked for its topics
-	localChanged atomic.Bool
+	localChanges atomic.Int64
+	localKnown   atomic.Int64 // changes that the table has
 
 	mu       sync.RWMutex // guards the following
 	table    table
@@ -139,18 +140,19 @@ func (s *Server) SetLocal(l Local) {
 	s.LocalChanged()
 }
 
-// LocalChanged says that topics of the local broker have changed. The next request that depends on them asks for them. It only sets a flag,
-// so it may be called with any lock held.
-func (s *Server) LocalChanged() { s.localChanged.Store(true) }
+// LocalChanged says that topics of the local broker have changed. The next request that depends on them asks for them. It only counts, so it
+// may be called with any lock held.
+func (s *Server) LocalChanged() { s.localChanges.Add(1) }
 
-// refresh asks the local broker for its topics if they have changed.
+// refresh asks the local broker for its topics if they have changed. When it returns, the table has all changes that were told before.
 func (s *Server) refresh() {
-	if !s.localChanged.Load() {
+	if s.localKnown.Load() == s.localChanges.Load() {
 		return
 	}
 	s.localMu.Lock()
 	defer s.localMu.Unlock()
-	if !s.localChanged.Swap(false) { // first, so that a change during the asking is not lost
+	changes := s.localChanges.Load() // first: what is told during the asking is asked for again
+	if s.localKnown.Load() == changes {
 		return
 	}
 	s.mu.RLock()
@@ -163,6 +165,7 @@ func (s *Server) refresh() {
 	s.mu.Lock()
 	if s.local == l {
 		s.table.setLocalTopics(l, list, version)
+		s.localKnown.Store(changes)
 	}
 	s.mu.Unlock()
 }

@@ -124,7 +124,7 @@ func (c *Client) Call(ctx context.Context, cmd *protocol.Command) (*protocol.Com
 		ctx, cancel = context.WithTimeout(ctx, c.o.Timeout)
 		defer cancel()
 	}
-	ch := resultChans.Get().(chan callResult)
+	ch := make(chan callResult, 1)
 	c.mu.Lock()
 	opaque, err := c.begin(pendingCall{ch: ch})
 	if err != nil {
@@ -135,7 +135,6 @@ func (c *Client) Call(ctx context.Context, cmd *protocol.Command) (*protocol.Com
 	c.flush()
 	select {
 	case r := <-ch:
-		resultChans.Put(ch)
 		return r.cmd, r.err
 	case <-ctx.Done():
 	}
@@ -145,7 +144,6 @@ func (c *Client) Call(ctx context.Context, cmd *protocol.Command) (*protocol.Com
 	if !ours {
 		<-ch // it has come just now, too late
 	}
-	resultChans.Put(ch)
 	return nil, fmt.Errorf("call %s: %w", c.conn.RemoteAddr(), ctx.Err())
 }
 

@@ -1,7 +1,6 @@
 package remoting
 
 import (
-	"sync"
 
 	"github.com/metaqio/metaq/internal/protocol"
 )
@@ -16,9 +15,6 @@ const (
 
 // callTicks is after how many ticks of the timer a call of Go has timed out.
 const callTicks = 4
-
-// resultChans are the channels of Call.
-var resultChans = sync.Pool{New: func() any { return make(chan callResult, 1) }}
 
 // pendingCall is a call under way, of Call (ch) or of Go (fn).
 type pendingCall struct {
