@@ -40,13 +40,12 @@ type preparer struct {
 	retry   message.Position // after an error, the background tries again when the tail is here
 	claimed message.Position // end of the tail's newest write
 	busy    message.Position // a step of zeros that begins here is being written; -1 when none is
-	zeroed  message.Position // zeros were written, or pages touched, up to here
+	zeroed  message.Position // zeros were written up to here
 	began   message.Position // where the tail was in the beginning
-	ahead   bool             // to go ahead of the tail at all
 
-	prewrite bool     // with zeros; else by reading
-	zero     zeroFile // of the goroutine
-	scratch  []byte   // of the goroutine
+	prewrite bool // to write zeros; false after an error
+
+	zero zeroFile // of the goroutine
 }
 
 // zeroFile is the segment that zeros are written to, and the handle for that.
