@@ -66,6 +66,10 @@ func refuse(r Reason, format string, args ...any) error {
 // ErrCold says that a hot use case cannot answer without blocking: call its cold twin on a goroutine.
 var ErrCold = errors.New("needs a goroutine that may block")
 
+// ErrNewGroup is the [ErrCold] of a pull whose group has to be made first: make it
+// with EnsureGroups, then pull again in a pass, which alone commits and lets wait.
+var ErrNewGroup = fmt.Errorf("the consumer group has to be made: %w", ErrCold)
+
 // ErrParked says that a pull waits: its answer comes through its Woken.
 var ErrParked = errors.New("waits for a message")
 

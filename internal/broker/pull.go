@@ -74,7 +74,7 @@ func (p *Pass) checkPull(r *PullRequest) (pull, error) {
 	}
 	if q.group = p.b.groups.Get(r.Group); q.group == nil {
 		if p.mayCreateGroup(string(r.Group)) {
-			return q, ErrCold
+			return q, ErrNewGroup
 		}
 		return q, refuse(GroupNotFound, "subscription group [%s] does not exist, apply first please!", r.Group)
 	}
@@ -117,7 +117,8 @@ func (p *Pass) subscription(r *PullRequest, g *group.Group) (filter.Filter, erro
 }
 
 // Pull looks for messages. On success with Found, [Pass.AppendRecords] gives the
-// records. ErrCold: call ColdPull. An empty result may be waited for, see Park.
+// records. ErrNewGroup: make the group and pull again; another ErrCold: call
+// ColdPull. An empty result may be waited for, see Park.
 func (p *Pass) Pull(r *PullRequest) (PullResult, error) {
 	q, err := p.checkPull(r)
 	if err != nil {

@@ -1,7 +1,6 @@
 package remoting
 
 import (
-
 	"github.com/metaqio/metaq/internal/protocol"
 )
 

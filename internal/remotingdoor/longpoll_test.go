@@ -234,6 +234,24 @@ func TestAPullThatMakesItsGroupWaits(t *testing.T) {
 	})
 }
 
+// The group that a pull misses may be there when the pull comes to make it.
+func TestAPullWaitsThoughAnotherRequestMakesItsGroup(t *testing.T) {
+	r := start(t, rigOptions{})
+	member := r.client(t)
+	member.makeTopic("T", 1)
+	pullers := []*client{r.client(t), r.client(t), r.client(t)}
+	for i := range 40 {
+		group := fmt.Sprint("New", i)
+		h := heartbeat("c", consumer(group, subscription("T", "*", 1)))
+		beat := member.later(protocol.ReqHeartBeat, nil, protocol.AppendJSON(nil, &h))
+		for _, c := range pullers {
+			c.pullLater(group, "T", 0, 0, nil)
+		}
+		require.Equal(t, int32(0), wait(t, beat).Code)
+		r.untilWaiting(int64(len(pullers) * (i + 1)))
+	}
+}
+
 // A driver for one connection leaves nothing behind in the broker.
 func TestManyShortConnectionsLeaveNothingBehind(t *testing.T) {
 	r := start(t, rigOptions{noLoop: true})

@@ -52,8 +52,10 @@ func pullMessage(w *worker, s *remoting.Session, c *protocol.Command) {
 	}
 	res, err := w.pass.Pull(&r)
 	switch {
+	case errors.Is(err, broker.ErrNewGroup):
+		w.goCold(s, c, w.pullNewGroup)
 	case errors.Is(err, broker.ErrCold):
-		w.goCold(s, c, w.pullCold)
+		w.goCold(s, c, coldPull)
 	case err != nil:
 		w.refuse(s, c, err)
 	case r.Suspend > 0 && pullCode(res.Status, r.Offset) == protocol.RespPullNotFound && !c.IsOneway() && !s.HalfClosed():
@@ -154,17 +156,14 @@ func (w *worker) coldAgain(wait *broker.Waiting, to waiting) {
 	to.c.s.Out = appendPulled(to.c.s.Out, to.enc, to.opaque, protocol.RespPullRetryImmediately, &res)
 }
 
-// pullCold serves a pull that has to read the disk, or whose group has to be made
-// first: that one is then served as any other, for it may have to wait for messages.
-func (w *worker) pullCold(ctx context.Context, r *request) *protocol.Command {
+// pullNewGroup makes the group of a pull, which is then served as any other, for it
+// may have to commit and to wait for messages. Another request may have made it since.
+func (w *worker) pullNewGroup(ctx context.Context, r *request) *protocol.Command {
 	var h protocol.PullMessageRequest
 	if err := h.Decode(&r.Ext); err != nil {
 		return r.fail(err)
 	}
 	group := string(h.ConsumerGroup)
-	if _, ok := r.d.b.Group(group); ok {
-		return coldPull(ctx, r)
-	}
 	if err := r.d.b.EnsureGroups(ctx, []string{group}); err != nil {
 		return r.fail(err)
 	}
