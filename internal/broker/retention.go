@@ -3,11 +3,15 @@ package broker
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/metaqio/metaq/internal/entry"
 	"github.com/metaqio/metaq/message"
 )
+
+// whyFull is why messages are given up before their time.
+const whyFull = "disk fuller than disk-max-use"
 
 // runRetention gives up old segments and watches the disk, until ctx ends.
 func (b *Broker) runRetention(ctx context.Context) error {
@@ -31,6 +35,7 @@ func (b *Broker) runRetention(ctx context.Context) error {
 				b.log.Warn("old segments cannot be given up", "error", err)
 				continue
 			}
+			b.logDrop(before, why, use)
 			dropped = before
 			trimmed = b.trim()
 			b.shard.CheckpointNow()
@@ -72,7 +77,7 @@ func (b *Broker) expired(use float64) (before message.Position, why string) {
 		case c.RetentionBytes > 0 && total > c.RetentionBytes:
 			why = "more than retention-bytes"
 		case use > c.DiskMaxUse && i == 0:
-			why = "disk fuller than disk-max-use"
+			why = whyFull
 		default:
 			return before, why
 		}
@@ -80,6 +85,15 @@ func (b *Broker) expired(use float64) (before message.Position, why string) {
 		before = segments[i+1].Start
 	}
 	return before, why
+}
+
+// logDrop tells the operator what retention gave up: before its time, loudly, since nobody may have consumed it.
+func (b *Broker) logDrop(before message.Position, why string, use float64) {
+	level := slog.LevelInfo
+	if why == whyFull {
+		level = slog.LevelWarn
+	}
+	b.log.Log(context.Background(), level, "old messages are given up", "why", why, "log is to begin at", int64(before), "disk_use", use)
 }
 
 // trim finds the smallest offsets of all queues again, and says whether that is done.

@@ -378,13 +378,14 @@ func (s *Shard) Failure() error {
 	return s.stopped
 }
 
-// DiskUse is the share of the disk under the shard that is in use, 0 to 1; 0 when that is not known.
+// DiskUse is the share of the disk under the shard that is in use, 0 to 1, of what this process can use of it, as df
+// shows it: blocks kept for the superuser count neither as used nor as free. 0 when it is not known.
 func (s *Shard) DiskUse() float64 {
 	u, err := s.opts.FS.GetDiskUsage(s.opts.Dir)
-	if err != nil || u.TotalBytes == 0 {
+	if err != nil || u.UsedBytes+u.AvailBytes == 0 {
 		return 0
 	}
-	return 1 - float64(u.AvailBytes)/float64(u.TotalBytes)
+	return float64(u.UsedBytes) / float64(u.UsedBytes+u.AvailBytes)
 }
 
 // DiskSize is the size of the disk under the shard and what is free of it, in bytes; 0 when that is not known.
