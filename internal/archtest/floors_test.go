@@ -59,35 +59,35 @@ var extra = map[string][]string{
 
 // An owner is a big library and the packages that may import it.
 type owner struct {
-	library string   // import path; covers everything below it
-	by      []string // as room.path
-	tests   bool     // tests of any package may import it too
-	why     string
+	module string   // import path; covers everything below it
+	by     []string // as room.path
+	tests  bool     // tests of any package may import it too
+	why    string
 }
 
 // owners keeps a change of a big library a change of one package.
 var owners = []owner{
-	{library: "go.etcd.io/raft/v3", by: []string{"internal/raftlog"}, why: "raft stays behind the door of raftlog"},
+	{module: "go.etcd.io/raft/v3", by: []string{"internal/raftlog"}, why: "raft stays behind the door of raftlog"},
 	{
-		library: "github.com/cockroachdb/pebble/v2/vfs", tests: true,
+		module: "github.com/cockroachdb/pebble/v2/vfs", tests: true,
 		by:  []string{"internal/commitlog", "internal/kv", "internal/raftlog", "internal/shard", "internal/nameserver", "cmd/*"},
 		why: "vfs is the seam to the disk for those who write files",
 	},
-	{library: "github.com/cockroachdb/pebble/v2", by: []string{"internal/kv"}, why: "the key-value store stays behind the door of kv"},
+	{module: "github.com/cockroachdb/pebble/v2", by: []string{"internal/kv"}, why: "the key-value store stays behind the door of kv"},
 	{
-		library: "github.com/prometheus", by: []string{"internal/httpdoor"},
+		module: "github.com/prometheus", by: []string{"internal/httpdoor"},
 		why: "rooms count with atomics and export plain statistics; httpdoor alone turns them into metrics",
 	},
-	{library: "github.com/spf13", by: []string{"cmd/*"}, why: "flags belong to the program"},
-	{library: "github.com/jedib0t/go-pretty/v6", by: []string{"cmd/*"}, why: "tables are how the program prints"},
-	{library: "github.com/knadh/koanf", by: []string{"internal/daemon"}, why: "configuration is read in one place"},
+	{module: "github.com/spf13", by: []string{"cmd/*"}, why: "flags belong to the program"},
+	{module: "github.com/jedib0t/go-pretty/v6", by: []string{"cmd/*"}, why: "tables are how the program prints"},
+	{module: "github.com/knadh/koanf", by: []string{"internal/daemon"}, why: "configuration is read in one place"},
 	{
-		library: "github.com/magiconair/properties", by: []string{"internal/daemon", "internal/remotingdoor"},
+		module: "github.com/magiconair/properties", by: []string{"internal/daemon", "internal/remotingdoor"},
 		why: "configuration is read in one place; the classic protocol sends changes of it in this form",
 	},
-	{library: "go.yaml.in/yaml", by: []string{"internal/daemon"}, why: "configuration is read in one place"},
-	{library: "github.com/KimMachineGun/automemlimit", by: []string{"internal/daemon"}, why: "the process shell sets the memory limit"},
-	{library: "google.golang.org/grpc", by: []string{"internal/grpcdoor", "client"}, why: "gRPC stays behind its door and in the SDK"},
+	{module: "go.yaml.in/yaml", by: []string{"internal/daemon"}, why: "configuration is read in one place"},
+	{module: "github.com/KimMachineGun/automemlimit", by: []string{"internal/daemon"}, why: "the process shell sets the memory limit"},
+	{module: "google.golang.org/grpc", by: []string{"internal/grpcdoor", "client"}, why: "gRPC stays behind its door and in the SDK"},
 }
 
 // public packages end up in other people's programs: these libraries must not come with them, not even indirectly.
@@ -187,7 +187,7 @@ func checkImport(from, to string, fromRoom, toRoom room) (problems []string) {
 // ownerOf finds the first row that covers an import path; rows of sub-packages stand before those of their parents.
 func ownerOf(imp string) (owner, bool) {
 	for _, o := range owners {
-		if imp == o.library || strings.HasPrefix(imp, o.library+"/") {
+		if imp == o.module || strings.HasPrefix(imp, o.module+"/") {
 			return o, true
 		}
 	}

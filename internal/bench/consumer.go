@@ -65,7 +65,7 @@ type consumer struct {
 	link   *link
 	tally  *tally
 	queues []queuePull
-	todo   []int32 // indices of queues to be pulled next
+	due    []int32 // indices of queues to be pulled next
 	busy   []int32 // indices of queues to be pulled after a pause
 	open   int     // pulls under way
 
@@ -126,7 +126,7 @@ func (cs *consumer) interrupt() {
 func (cs *consumer) run() error {
 	for i, q := range cs.queues {
 		if q.to < 0 || q.offset < q.to {
-			cs.todo = append(cs.todo, int32(i))
+			cs.due = append(cs.due, int32(i))
 		}
 	}
 	first := true
@@ -134,11 +134,11 @@ func (cs *consumer) run() error {
 		if err := cs.pull(); err != nil {
 			return err
 		}
-		if first && len(cs.todo) == 0 {
+		if first && len(cs.due) == 0 {
 			first = false
 			cs.goal.begun()
 		}
-		if cs.open == 0 && len(cs.todo)+len(cs.busy) == 0 && cs.link.rest == nil {
+		if cs.open == 0 && len(cs.due)+len(cs.busy) == 0 && cs.link.rest == nil {
 			return nil
 		}
 		if len(cs.busy) > 0 {
@@ -155,7 +155,7 @@ func (cs *consumer) run() error {
 			if len(cs.busy) == 0 {
 				return nil
 			}
-			cs.todo = append(cs.todo, cs.busy...)
+			cs.due = append(cs.due, cs.busy...)
 			cs.busy = cs.busy[:0]
 			cs.setDeadline()
 		}
@@ -164,14 +164,14 @@ func (cs *consumer) run() error {
 
 // pull sends the pulls that are to be sent.
 func (cs *consumer) pull() error {
-	for len(cs.todo) > 0 {
+	for len(cs.due) > 0 {
 		idle, err := cs.link.idle()
 		if err != nil || !idle {
 			return err
 		}
 		n := 0
-		for n < len(cs.todo) && len(cs.link.out) < chunk {
-			at := cs.todo[n]
+		for n < len(cs.due) && len(cs.link.out) < chunk {
+			at := cs.due[n]
 			q := &cs.queues[at]
 			cs.header.QueueId, cs.header.QueueOffset, cs.header.CommitOffset = q.id, q.offset, q.offset
 			cs.request.Opaque = at
@@ -180,7 +180,7 @@ func (cs *consumer) pull() error {
 			cs.link.out = cs.request.Append(cs.link.out)
 			n++
 		}
-		cs.todo = append(cs.todo[:0], cs.todo[n:]...)
+		cs.due = append(cs.due[:0], cs.due[n:]...)
 		cs.open += n
 		if err := cs.link.flush(); err != nil {
 			return err
@@ -260,7 +260,7 @@ func (cs *consumer) take(frame []byte, now int64) (int64, error) {
 	}
 	q.offset = cs.response.NextBeginOffset
 	if q.to < 0 || q.offset < q.to {
-		cs.todo = append(cs.todo, at)
+		cs.due = append(cs.due, at)
 	}
 	return n, nil
 }

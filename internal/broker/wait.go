@@ -139,7 +139,8 @@ func (p *Pass) Woken(answer func(w *Waiting, res PullResult, err error)) {
 	if l.next.Load() == never {
 		return
 	}
-	for now := time.Now(); len(l.deadlines) > 0 && !now.Before(l.deadlines[0].deadline); {
+	now := time.Now()
+	for len(l.deadlines) > 0 && !now.Before(l.deadlines[0].deadline) {
 		p.lookAgain(l.deadlines[0], true, answer)
 	}
 }

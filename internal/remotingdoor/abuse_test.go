@@ -207,22 +207,22 @@ func TestFramesOfConnectionsAreNotMixed(t *testing.T) {
 			return c.command(protocol.ReqSendMessage, sendFields("T", queue, "", nil), []byte(body)).Append(nil)
 		}
 		conns := make([]net.Conn, 2)
-		var todo [2][]byte
+		var unsent [2][]byte
 		for q := range conns {
 			var err error
 			conns[q], err = net.Dial("tcp", r.addr)
 			require.NoError(t, err)
 			for n := range 50 {
-				todo[q] = append(todo[q], frame(q, n)...)
+				unsent[q] = append(unsent[q], frame(q, n)...)
 			}
-			todo[q] = append(todo[q], frame(q, 0)[:60]...) // and a piece
+			unsent[q] = append(unsent[q], frame(q, 0)[:60]...) // and a piece
 		}
-		for len(todo[0])+len(todo[1]) > 0 {
+		for len(unsent[0])+len(unsent[1]) > 0 {
 			q := rng.IntN(2)
-			n := min(rng.IntN(400)+1, len(todo[q]))
-			_, err := conns[q].Write(todo[q][:n])
+			n := min(rng.IntN(400)+1, len(unsent[q]))
+			_, err := conns[q].Write(unsent[q][:n])
 			require.NoError(t, err)
-			todo[q] = todo[q][n:]
+			unsent[q] = unsent[q][n:]
 		}
 		for q := range conns {
 			eventually(t, func() bool {

@@ -106,7 +106,7 @@ func TestReload(t *testing.T) {
 	s.stop()
 }
 
-func TestRefusalsSayWhatWhereAndWhatToDo(t *testing.T) {
+func TestRefusalsSayWhatWhereAndTheRemedy(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer taken.Close()
