@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"path/filepath"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -44,7 +43,7 @@ func runServer(ctx context.Context, s daemon.Settings, reload *daemon.Reload, ov
 	defer func() { err = errors.Join(err, n.broker.Close()) }()
 	reload.Subscribe(func(s daemon.Settings) {
 		n.broker.Configure(n.config(s))
-		n.refreshTopics()
+		n.allTopicsChanged()
 		n.http.Configure(httpConfig(s))
 	})
 
@@ -67,13 +66,12 @@ type server struct {
 	started   time.Time
 	failed    chan error // the shard can't go on
 
-	broker     *broker.Broker
-	door       *remotingdoor.Door
-	remote     *remoting.Server
-	names      *nameserver.Server
-	registrar  *nameserver.Registrar // nil without other name servers
-	http       *httpdoor.Door
-	topicTable atomic.Pointer[topicTable]
+	broker    *broker.Broker
+	door      *remotingdoor.Door
+	remote    *remoting.Server
+	names     *nameserver.Server
+	registrar *nameserver.Registrar // nil without other name servers
+	http      *httpdoor.Door
 }
 
 // realDisk is where everything is kept. A test puts a bad one in its place.

@@ -6,18 +6,12 @@ import (
 	"strconv"
 
 	"github.com/metaqio/metaq/internal/daemon"
+	"github.com/metaqio/metaq/internal/entry"
 	"github.com/metaqio/metaq/internal/nameserver"
 	"github.com/metaqio/metaq/internal/protocol"
 	"github.com/metaqio/metaq/internal/remoting"
 	"github.com/metaqio/metaq/internal/remotingdoor"
 )
-
-// topicTable is the broker's topics as name servers show them, ready to be handed
-// out by requests that hold the broker's views already.
-type topicTable struct {
-	topics  []protocol.TopicConfig
-	version protocol.DataVersion
-}
 
 // nameDoor gives the name server the connections of the door.
 type nameDoor struct{ *nameserver.Server }
@@ -49,34 +43,51 @@ func (n *server) openNames(dir string) (err error) {
 			return err
 		}
 	}
-	n.refreshTopics()
+	n.broker.OnTopics(n.topicsChanged)
 	n.names.SetLocal(local)
-	n.broker.OnTopics(n.refreshTopics)
 	return nil
 }
 
-// refreshTopics takes the broker's topics down anew and tells the name servers.
-func (n *server) refreshTopics() {
-	list, counter, changed := n.broker.Topics()
-	t := &topicTable{version: protocol.DataVersion{Counter: counter, Timestamp: changed}}
-	perm := n.broker.Config().Permission | 1
-	for i := range list {
-		c := remotingdoor.TopicConfig(&list[i])
-		c.Perm &= perm
-		t.topics = append(t.topics, c)
-	}
-	n.topicTable.Store(t)
-	if n.names != nil {
-		n.names.LocalChanged()
+// topicsChanged tells the name servers of topics that the broker has made, changed or deleted.
+func (n *server) topicsChanged(names []string) {
+	for _, name := range names {
+		n.names.LocalTopicChanged(name, n.topic)
 	}
 	if n.registrar != nil {
 		n.registrar.Changed()
 	}
 }
 
-func (n *server) topics() ([]protocol.TopicConfig, protocol.DataVersion) {
-	t := n.topicTable.Load()
-	return t.topics, t.version
+// allTopicsChanged tells the name servers that topics are to be shown differently.
+func (n *server) allTopicsChanged() {
+	n.names.LocalChanged()
+	if n.registrar != nil {
+		n.registrar.Changed()
+	}
+}
+
+// topic is a topic of the broker as name servers show it; nil if there is none.
+func (n *server) topic(name string) *protocol.TopicConfig {
+	t, ok := n.broker.Topic(name)
+	if !ok {
+		return nil
+	}
+	return n.shown(&t)
+}
+
+// topics is topic for all of them, with the table's version.
+func (n *server) topics() (shown []protocol.TopicConfig, version protocol.DataVersion) {
+	list, counter, changed := n.broker.Topics()
+	for i := range list {
+		shown = append(shown, *n.shown(&list[i]))
+	}
+	return shown, protocol.DataVersion{Counter: counter, Timestamp: changed}
+}
+
+func (n *server) shown(t *entry.Topic) *protocol.TopicConfig {
+	c := remotingdoor.TopicConfig(t)
+	c.Perm &= n.broker.Config().Permission | 1
+	return &c
 }
 
 // address is where a client that reached this node at an address finds the broker:

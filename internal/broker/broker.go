@@ -84,7 +84,7 @@ type Broker struct {
 	changing sync.Mutex
 
 	timerWake chan struct{}
-	onTopics  atomic.Pointer[func()] // called when topics changed
+	onTopics  atomic.Pointer[func([]string)] // called when topics changed
 	Stats     Stats
 }
 
@@ -140,8 +140,9 @@ func (b *Broker) Config() *Config { return b.conf.Load() }
 // Shard is the broker's shard, for its statistics and tools.
 func (b *Broker) Shard() *shard.Shard { return b.shard }
 
-// OnTopics sets what is called, on any goroutine, when the table of topics has changed.
-func (b *Broker) OnTopics(f func()) { b.onTopics.Store(&f) }
+// OnTopics sets what is called with the names of topics that were made, changed or deleted: in the order of the log, before who asked for it
+// gets an answer, and also when that one has stopped waiting. f may read the broker's tables; it must not change them, nor wait for anything.
+func (b *Broker) OnTopics(f func(names []string)) { b.onTopics.Store(&f) }
 
 func (b *Broker) now() int64 { return time.Now().UnixMilli() }
 
@@ -156,11 +157,25 @@ func (b *Broker) folded() {
 	}
 }
 
-// do makes commands true and waits for it.
+// do makes commands true and waits for it. Who shows topics to clients is told of those that changed.
 func (b *Broker) do(ctx context.Context, commands ...entry.Command) error {
 	var batch shard.Batch
+	var topics []string
 	for _, c := range commands {
 		batch.Command(c)
+		switch c := c.(type) {
+		case *entry.PutTopic:
+			topics = append(topics, c.Topic.Name)
+		case *entry.DeleteTopic:
+			topics = append(topics, c.Name)
+		}
+	}
+	if f := b.onTopics.Load(); f != nil && topics != nil {
+		batch.Done = func(done *shard.Batch) {
+			if done.Err == nil {
+				(*f)(topics)
+			}
+		}
 	}
 	return b.shard.Do(ctx, &batch)
 }

@@ -46,7 +46,6 @@ func (b *Broker) EnsureGroups(ctx context.Context, names []string) error {
 	}
 	c := b.conf.Load()
 	var commands []entry.Command
-	made := false
 	b.changing.Lock()
 	defer b.changing.Unlock()
 	for _, name := range names {
@@ -64,19 +63,12 @@ func (b *Broker) EnsureGroups(ctx context.Context, names []string) error {
 		retry := message.RetryTopic(name)
 		if _, ok := b.Topic(retry); !ok && g.RetryQueues > 0 {
 			commands = append(commands, &entry.PutTopic{Topic: entry.Topic{Name: retry, ReadQueues: g.RetryQueues, WriteQueues: g.RetryQueues, Perm: permReadWrite}})
-			made = true
 		}
 	}
 	if len(commands) == 0 {
 		return nil
 	}
-	if err := b.do(ctx, commands...); err != nil {
-		return err
-	}
-	if made {
-		b.topicsChanged()
-	}
-	return nil
+	return b.do(ctx, commands...)
 }
 
 // haveGroups says whether groups are there, with their retry topics.
@@ -111,13 +103,7 @@ func (b *Broker) PutGroup(ctx context.Context, g entry.Group, actor string) erro
 		retry.ReadQueues, retry.WriteQueues = max(retry.ReadQueues, g.RetryQueues), g.RetryQueues
 		commands = append(commands, &entry.PutTopic{Topic: retry, Actor: actor})
 	}
-	if err := b.do(ctx, commands...); err != nil {
-		return err
-	}
-	if len(commands) > 1 {
-		b.topicsChanged()
-	}
-	return nil
+	return b.do(ctx, commands...)
 }
 
 // DeleteGroup removes a group by order of actor, and its offsets if asked to.

@@ -60,23 +60,13 @@ func (b *Broker) PutTopic(ctx context.Context, t entry.Topic, actor string) erro
 	if ok && old.Equal(&t) {
 		return nil
 	}
-	if err := b.do(ctx, &entry.PutTopic{Topic: t, Actor: actor}); err != nil {
-		return err
-	}
-	b.topicsChanged()
-	return nil
+	return b.do(ctx, &entry.PutTopic{Topic: t, Actor: actor})
 }
 
 // isOwnTopic says whether the broker itself depends on the topic as it is.
 func (b *Broker) isOwnTopic(name string) bool {
 	c := b.conf.Load()
 	return name == c.Cluster || name == c.Name || name == message.ReplyTopic(c.Cluster)
-}
-
-func (b *Broker) topicsChanged() {
-	if f := b.onTopics.Load(); f != nil {
-		(*f)()
-	}
 }
 
 // DeleteTopic removes a topic, its queues, its offsets and the pop retry topics of its groups.
@@ -99,11 +89,7 @@ func (b *Broker) DeleteTopic(ctx context.Context, name, actor string) error {
 		}
 	}
 	b.shard.RUnlock()
-	if err := b.do(ctx, commands...); err != nil {
-		return err
-	}
-	b.topicsChanged()
-	return nil
+	return b.do(ctx, commands...)
 }
 
 // ensureDestination makes the topic that a message is sent to, if it may be made.
@@ -154,9 +140,5 @@ func (b *Broker) ensureTopic(ctx context.Context, t entry.Topic) error {
 	if _, ok := b.Topic(t.Name); ok {
 		return nil
 	}
-	if err := b.do(ctx, &entry.PutTopic{Topic: t}); err != nil {
-		return err
-	}
-	b.topicsChanged()
-	return nil
+	return b.do(ctx, &entry.PutTopic{Topic: t})
 }

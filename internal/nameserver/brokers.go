@@ -277,7 +277,6 @@ func (s *Server) deleteTopic(c Conn, cmd *protocol.Command) *protocol.Command {
 	if err := h.Decode(&cmd.Ext); err != nil {
 		return invalid(cmd, err)
 	}
-	s.refresh()
 	s.mu.Lock()
 	n := s.table.deleteTopic(h.Topic, h.ClusterName, s.local)
 	s.mu.Unlock()

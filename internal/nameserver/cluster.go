@@ -92,7 +92,6 @@ func (s *Server) addWrite(c Conn, cmd *protocol.Command) *protocol.Command {
 }
 
 func (s *Server) setPerm(c Conn, broker, what string, change func(int32) int32) int32 {
-	s.refresh()
 	s.mu.Lock()
 	n := s.table.setPerm(broker, change)
 	s.mu.Unlock()

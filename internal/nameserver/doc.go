@@ -7,8 +7,8 @@
 // ports of its own; whoever reads connections gives it their requests (Serve) and tells it when a connection ends (Closed). Brokers register
 // with it and repeat that every 30 s; who stays silent for 120 s, or whose connection ends, is forgotten.
 //
-// The broker of the same process (SetLocal) does not register. Its topics are asked for when something changed, so a route is never
-// older than the answer to the request that changed it. Its address is the one by which the asking client reached this process,
+// The broker of the same process (SetLocal) does not register. It says what changed (LocalTopicChanged) before it answers who asked for the
+// change, so a route is never older than that answer. Its address is the one by which the asking client reached this process,
 // found anew for each request.
 //
 // The KV configuration (order of ordered topics, and what administrators put there) and settings changed by an administrator are the only

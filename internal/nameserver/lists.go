@@ -14,7 +14,6 @@ func (s *Server) allTopics(_ Conn, cmd *protocol.Command) *protocol.Command {
 
 // listTopics answers with the names of topics that match, sorted. match is called with the lock held.
 func (s *Server) listTopics(cmd *protocol.Command, match func(name string, t *topic) bool) *protocol.Command {
-	s.refresh()
 	list := protocol.TopicList{TopicList: []string{}}
 	s.mu.RLock()
 	for name, t := range s.table.topics {

@@ -9,7 +9,6 @@ import (
 // A localBroker is the table's side of the broker of this process.
 type localBroker struct {
 	*Local
-	version protocol.DataVersion
 	// shapes are the topics as the broker named them last. An administrator's change of permissions holds until the broker changes
 	// the topic itself.
 	shapes map[string]shape
@@ -52,25 +51,34 @@ func (t *table) removeLocal(l *localBroker) {
 }
 
 // setLocalTopics makes the topics of the broker of this process what list says.
-func (t *table) setLocalTopics(l *localBroker, list []protocol.TopicConfig, version protocol.DataVersion) {
+func (t *table) setLocalTopics(l *localBroker, list []protocol.TopicConfig) {
+	named := make(map[string]struct{}, len(list))
+	for i := range list {
+		named[list[i].TopicName] = struct{}{}
+		t.setLocalTopic(l, list[i].TopicName, &list[i])
+	}
+	for name := range l.shapes {
+		if _, still := named[name]; !still {
+			t.setLocalTopic(l, name, nil)
+		}
+	}
+}
+
+// setLocalTopic makes a topic of the broker of this process what c says; nil: it is gone.
+func (t *table) setLocalTopic(l *localBroker, name string, c *protocol.TopicConfig) {
 	b := t.brokers[l.Name]
 	if b == nil {
 		return
 	}
-	shapes := make(map[string]shape, len(list))
-	for i := range list {
-		c := &list[i]
-		s := shapeOf(c)
-		shapes[c.TopicName] = s
-		if was, known := l.shapes[c.TopicName]; known && was == s && t.find(c.TopicName, b.name) != nil {
-			continue
-		}
-		t.put(c.TopicName, queues{broker: b, shape: s})
+	was, known := l.shapes[name]
+	switch {
+	case c == nil && known:
+		delete(l.shapes, name)
+		t.remove(name, b.name)
+	case c == nil:
+	case known && was == shapeOf(c) && t.find(name, b.name) != nil:
+	default:
+		l.shapes[name] = shapeOf(c)
+		t.put(name, queues{broker: b, shape: shapeOf(c)})
 	}
-	for name := range l.shapes {
-		if _, still := shapes[name]; !still {
-			t.remove(name, b.name)
-		}
-	}
-	l.shapes, l.version = shapes, version
 }

@@ -107,6 +107,33 @@ func TestLocalTopicsFollowEachChange(t *testing.T) {
 	require.Equal(t, `{"topicList":[]}`, string(ask(s, c, protocol.ReqGetAllTopicListFromNameserver, 513, nil).Body))
 }
 
+func TestOneLocalTopicFollowsItsChange(t *testing.T) {
+	h := &here{}
+	h.set(topicWith("T", 6, 4), topicWith("Other", 6, 4))
+	s, c := newServer(t, Options{}), connAt("127.0.0.1")
+	now := func(c *protocol.TopicConfig) func(string) *protocol.TopicConfig {
+		return func(string) *protocol.TopicConfig { return c }
+	}
+	made, changed := topicWith("New", 6, 2), topicWith("T", 6, 9)
+	s.LocalTopicChanged("New", now(&made))
+	require.Nil(t, routeOf(t, s, c, "New"), "there is no local broker yet")
+	s.SetLocal(h.local())
+	s.LocalTopicChanged("New", now(&made))
+	require.EqualValues(t, 2, routeOf(t, s, c, "New").QueueDatas[0].ReadQueueNums)
+	success(t, ask(s, c, protocol.ReqWipeWritePermOfBroker, 513, nil, "brokerName", "local"))
+	s.LocalTopicChanged("T", now(&changed))
+	require.EqualValues(t, 9, routeOf(t, s, c, "T").QueueDatas[0].ReadQueueNums)
+	require.EqualValues(t, 6, routeOf(t, s, c, "T").QueueDatas[0].Perm, "its own change undoes a wipe")
+	s.LocalTopicChanged("New", now(&made))
+	require.EqualValues(t, 4, routeOf(t, s, c, "New").QueueDatas[0].Perm, "the same again does not")
+	s.LocalTopicChanged("T", now(nil))
+	s.LocalTopicChanged("T", now(nil))
+	require.Nil(t, routeOf(t, s, c, "T"))
+	require.NotNil(t, routeOf(t, s, c, "Other"))
+	require.EqualValues(t, 1, h.asked.Load(), "nobody asked for the others")
+	s.table.check(t, s)
+}
+
 func TestWipeOfTheLocalBroker(t *testing.T) {
 	h := &here{}
 	topics := []protocol.TopicConfig{topicWith("T", 6, 4), topicWith("TBW102", 7, 8)}

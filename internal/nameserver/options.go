@@ -103,6 +103,6 @@ type Local struct {
 	// HAAddress is the same for replication. nil: none.
 	HAAddress func(c Conn) string
 	// Topics gives all topics as they are to be shown, with permissions as the broker's own permission allows, and the version of
-	// that list. Any goroutine. It is called after LocalChanged, by the next request that depends on it.
+	// that list. SetLocal, LocalChanged and the Registrar call it, and no request does.
 	Topics func() ([]protocol.TopicConfig, protocol.DataVersion)
 }

@@ -151,7 +151,6 @@ func (s *Server) getRoute(c Conn, cmd *protocol.Command) *protocol.Command {
 	if s.warmingUp() {
 		return cmd.Reply(protocol.RespSystemError, "name server not ready")
 	}
-	s.refresh()
 	form := routeForm{standard: h.AcceptStandardJsonOnly || quotedKeys(cmd.Version)}
 	s.mu.RLock()
 	defer s.mu.RUnlock()

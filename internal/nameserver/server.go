@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -32,9 +31,7 @@ type Server struct {
 
 	fileMu sync.Mutex // held by who changes kv, settings and changed; guards the file
 
-	localMu      sync.Mutex // held while the local broker is asked for its topics
-	localChanges atomic.Int64
-	localKnown   atomic.Int64 // changes that the table has
+	localMu sync.Mutex // held while the local broker's topics are taken over, so that none is overwritten by an older one; before mu
 
 	mu       sync.RWMutex // guards the following
 	table    table
@@ -130,9 +127,10 @@ func (s *Server) Closed(c Conn) {
 	s.farewell(gone, "its connection ended")
 }
 
-// SetLocal makes l the broker of this process, in place of the one before. It may be called again, for instance with another id.
+// SetLocal makes l the broker of this process, in place of the one before, and asks it for its topics. It may be called again, for instance
+// with another id.
 func (s *Server) SetLocal(l Local) {
-	b := &localBroker{Local: &l}
+	b := &localBroker{Local: &l, shapes: map[string]shape{}}
 	s.mu.Lock()
 	s.table.setLocal(s.local, b)
 	s.local = b
@@ -140,34 +138,36 @@ func (s *Server) SetLocal(l Local) {
 	s.LocalChanged()
 }
 
-// LocalChanged says that topics of the local broker have changed. The next request that depends on them asks for them. It only counts, so it
-// may be called with any lock held.
-func (s *Server) LocalChanged() { s.localChanges.Add(1) }
-
-// refresh asks the local broker for its topics if they have changed. When it returns, the table has all changes that were told before.
-func (s *Server) refresh() {
-	if s.localKnown.Load() == s.localChanges.Load() {
-		return
-	}
+// LocalChanged says that any of the local broker's topics may have changed: it is asked for all of them. For single topics there is
+// LocalTopicChanged, whose cost does not grow with the others.
+func (s *Server) LocalChanged() {
 	s.localMu.Lock()
 	defer s.localMu.Unlock()
-	changes := s.localChanges.Load() // first: what is told during the asking is asked for again
-	if s.localKnown.Load() == changes {
-		return
-	}
 	s.mu.RLock()
 	l := s.local
 	s.mu.RUnlock()
 	if l == nil {
 		return
 	}
-	list, version := l.Topics()
+	list, _ := l.Topics()
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.local == l {
-		s.table.setLocalTopics(l, list, version)
-		s.localKnown.Store(changes)
+		s.table.setLocalTopics(l, list)
 	}
-	s.mu.Unlock()
+}
+
+// LocalTopicChanged says that the local broker has made, changed or deleted a topic. It asks topic, which returns nil if there is no such
+// topic (any more), after all that was asked before is in the table: so what is newest stays.
+func (s *Server) LocalTopicChanged(name string, topic func(name string) *protocol.TopicConfig) {
+	s.localMu.Lock()
+	defer s.localMu.Unlock()
+	c := topic(name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.local != nil {
+		s.table.setLocalTopic(s.local, name, c)
+	}
 }
 
 // Run removes brokers that have been silent for too long and sends notices, until ctx ends. It returns nil.

@@ -1,6 +1,7 @@
 package shard_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -48,6 +49,27 @@ func TestSendAndReadAndReopen(t *testing.T) {
 	require.EqualValues(t, 250, b.Msgs[0].Offset)
 	require.NoError(t, r.Close())
 	require.NoError(t, r.Close(), "closing twice is safe")
+}
+
+// Who gives up waiting may have been heard all the same: a Done of its own is called when the batch is folded.
+func TestDoneIsCalledThoughNobodyWaits(t *testing.T) {
+	r := mustOpen(t, setup{fs: vfs.NewMem()})
+	for _, gone := range []bool{false, true} {
+		ctx, cancel := context.WithCancel(t.Context())
+		if gone {
+			cancel()
+		}
+		done := make(chan error, 1)
+		b := &shard.Batch{Done: func(b *shard.Batch) { done <- b.Err }}
+		b.Command(putTopic("T", 2))
+		if err := r.Do(ctx, b); !gone {
+			require.NoError(t, err)
+			require.Len(t, done, 1, "called before Do returns")
+		}
+		require.NoError(t, <-done)
+		cancel()
+	}
+	require.NoError(t, r.Close())
 }
 
 // reservingDisk keeps blocks for the superuser, as ext4 does.

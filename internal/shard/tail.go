@@ -61,10 +61,17 @@ func (s *Shard) Submit(b *Batch) {
 
 // Do submits b on behalf of a goroutine and waits for it. It yields first, so that
 // every other runnable submitter gets into the same entry. The batch goes on when
-// ctx ends early: its outcome is then unknown to the caller.
+// ctx ends early: its outcome is then unknown to the caller. A Done that b has is
+// called in any case, before Do returns or after it gave up.
 func (s *Shard) Do(ctx context.Context, b *Batch) error {
 	done := make(chan struct{})
-	b.Done = func(*Batch) { close(done) }
+	before := b.Done
+	b.Done = func(b *Batch) {
+		if before != nil {
+			before(b)
+		}
+		close(done)
+	}
 	runtime.Gosched()
 	s.Submit(b)
 	select {
