@@ -33,6 +33,7 @@ var floors = []room{
 
 	{path: "internal/remoting", floor: 2},
 	{path: "internal/raftlog", floor: 2},
+	{path: "internal/catalog", floor: 2},
 
 	{path: "internal/shard", floor: 3},
 	{path: "client", floor: 3},

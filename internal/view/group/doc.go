@@ -5,5 +5,5 @@
 //
 // Read under the shard's state lock (shared), changed under it (exclusive).
 //
-// Files: view.go.
+// The table itself is of package catalog. Files: view.go.
 package group

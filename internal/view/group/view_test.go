@@ -1,14 +1,13 @@
 package group
 
 import (
-	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 
+	"github.com/metaqio/metaq/internal/catalog"
 	"github.com/metaqio/metaq/internal/entry"
 	"github.com/metaqio/metaq/internal/kv"
 	"github.com/metaqio/metaq/internal/shard"
@@ -26,15 +25,6 @@ func openStore(t *testing.T, fs vfs.FS) *kv.Store {
 	return s
 }
 
-func checkpoint(t *testing.T, s *kv.Store, v *View) {
-	t.Helper()
-	write, done := v.Checkpoint()
-	b := s.NewBatch()
-	write(b)
-	require.NoError(t, s.Commit(b, kv.Applied{Position: 1, Index: 1, Term: 1}))
-	done()
-}
-
 func TestAGroupIsWhatWasPutLast(t *testing.T) {
 	v := New()
 	require.Nil(t, v.Get([]byte("G")))
@@ -44,7 +34,7 @@ func TestAGroupIsWhatWasPutLast(t *testing.T) {
 	require.Equal(t, int32(16), first.RetryMaxTimes)
 	require.NoError(t, v.FoldCommand(shard.At{Time: 6}, raw(put(g))))
 	require.Same(t, first, v.Get([]byte("G")), "the same again is no change")
-	require.Equal(t, Version{Counter: 1, Time: 5}, v.Version())
+	require.Equal(t, catalog.Version{Counter: 1, Time: 5}, v.Version())
 	g.RetryMaxTimes = 3
 	require.NoError(t, v.FoldCommand(shard.At{Time: 7}, raw(put(g))))
 	require.Equal(t, int32(3), v.Get([]byte("G")).RetryMaxTimes)
@@ -54,55 +44,10 @@ func TestAGroupIsWhatWasPutLast(t *testing.T) {
 	require.NoError(t, v.FoldCommand(shard.At{Time: 9}, raw(&entry.DeleteGroup{Name: "G"})))
 	require.Nil(t, v.Get([]byte("G")))
 	require.Zero(t, v.Len())
-	require.Equal(t, Version{Counter: 3, Time: 8}, v.Version())
+	require.Equal(t, catalog.Version{Counter: 3, Time: 8}, v.Version())
 	require.Equal(t, int64(3), v.Changes())
 	require.Error(t, v.FoldCommand(shard.At{}, entry.Raw{Kind: entry.KindPutGroup, Body: []byte{0xff}}))
 	require.Error(t, v.FoldCommand(shard.At{}, entry.Raw{Kind: entry.KindDeleteGroup, Body: []byte{0xff}}))
-}
-
-// Random changes with checkpoints in between, loaded after each: the table is the same.
-func TestTheTableIsLoadedAsItWasFolded(t *testing.T) {
-	s := openStore(t, vfs.NewMem())
-	v, rng := New(), rand.New(rand.NewPCG(3, 5))
-	for round := range 30 {
-		for range rng.IntN(20) {
-			name := fmt.Sprint("G", rng.IntN(12))
-			c := put(entry.Group{Name: name, RetryQueues: int32(rng.IntN(3)), ConsumeEnable: rng.IntN(2) == 0, Attributes: map[string]string{"a": fmt.Sprint(rng.IntN(3))}})
-			if rng.IntN(3) == 0 {
-				c = &entry.DeleteGroup{Name: name}
-			}
-			require.NoError(t, v.FoldCommand(shard.At{Time: int64(round)}, raw(c)))
-		}
-		checkpoint(t, s, v)
-		loaded := New()
-		require.NoError(t, loaded.Load(s))
-		require.Equal(t, v.groups, loaded.groups)
-		require.Equal(t, v.Version(), loaded.Version())
-		require.Empty(t, loaded.dirty)
-	}
-}
-
-// What is folded while a checkpoint is being written belongs to the next one.
-func TestACheckpointHoldsWhatWasWhenItBegan(t *testing.T) {
-	s := openStore(t, vfs.NewMem())
-	v := New()
-	require.NoError(t, v.FoldCommand(shard.At{Time: 1}, raw(put(entry.Group{Name: "A", RetryMaxTimes: 6}))))
-	write, done := v.Checkpoint()
-	require.NoError(t, v.FoldCommand(shard.At{Time: 2}, raw(put(entry.Group{Name: "A", RetryMaxTimes: 4}))))
-	require.NoError(t, v.FoldCommand(shard.At{Time: 2}, raw(put(entry.Group{Name: "B", RetryMaxTimes: 6}))))
-	b := s.NewBatch()
-	write(b)
-	require.NoError(t, s.Commit(b, kv.Applied{Position: 1, Index: 1, Term: 1}))
-	done()
-	loaded := New()
-	require.NoError(t, loaded.Load(s))
-	require.Equal(t, int32(6), loaded.Get([]byte("A")).RetryMaxTimes)
-	require.Nil(t, loaded.Get([]byte("B")))
-	require.Equal(t, int64(1), loaded.Version().Counter)
-	checkpoint(t, s, v)
-	loaded = New()
-	require.NoError(t, loaded.Load(s))
-	require.Equal(t, v.groups, loaded.groups)
 }
 
 func TestADamagedStoreIsAnError(t *testing.T) {
