@@ -1,15 +1,19 @@
 package remoting
 
 import (
+	"context"
 	"net"
 	"net/netip"
 	"os"
 	"runtime"
+	"sync"
 	"testing"
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/metaqio/metaq/internal/protocol"
 )
 
 // rawConns makes n connections that cost this process nothing but descriptors.
@@ -93,4 +97,33 @@ func TestNoDescriptorIsLeft(t *testing.T) {
 		})
 		eventually(t, func() bool { return count() <= before }, "every descriptor is closed")
 	})
+}
+
+// Several sessions have one driver only in an event loop.
+func TestFlushAnswersOtherSessions(t *testing.T) {
+	var parked []flushAnswer
+	ts := start(t, driverCases[0], Options{}, func(w *testShared) {
+		w.serve = func(s *Session, c *protocol.Command) { parked = append(parked, flushAnswer{s, c.Reply(0, "")}) }
+		w.onFlush = func(*testWorker) {
+			if len(parked) < 3 {
+				return
+			}
+			for _, p := range parked {
+				p.s.Touched()
+				p.s.Out = p.c.Append(p.s.Out)
+			}
+			parked = nil
+		}
+	})
+	var wg sync.WaitGroup
+	for range 3 {
+		c := ts.client()
+		wg.Go(func() {
+			_, err := c.Call(context.Background(), &protocol.Command{})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
 }

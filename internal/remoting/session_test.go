@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -198,37 +197,6 @@ func TestWakeMakesAPass(t *testing.T) {
 			wait(t, passes)
 		}
 	})
-}
-
-func TestFlushAnswersOtherSessions(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("several sessions have one driver only in an event loop")
-	}
-	var parked []flushAnswer
-	ts := start(t, driverCases[0], Options{}, func(w *testShared) {
-		w.serve = func(s *Session, c *protocol.Command) { parked = append(parked, flushAnswer{s, c.Reply(0, "")}) }
-		w.onFlush = func(*testWorker) {
-			if len(parked) < 3 {
-				return
-			}
-			for _, p := range parked {
-				p.s.Touched()
-				p.s.Out = p.c.Append(p.s.Out)
-			}
-			parked = nil
-		}
-	})
-	var wg sync.WaitGroup
-	for range 3 {
-		c := ts.client()
-		wg.Go(func() {
-			_, err := c.Call(context.Background(), &protocol.Command{})
-			if err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
 }
 
 func TestCloseSendsWhatIsPending(t *testing.T) {

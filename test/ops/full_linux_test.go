@@ -19,12 +19,9 @@ import (
 // smallDisk mounts a file system of its own.
 func smallDisk(t *testing.T, size string) string {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("missing: root, who may mount a small disk")
-	}
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
-		t.Skipf("missing: the right to mount a small disk: %v", err)
+		missing(t, fmt.Sprintf("the right to mount a small disk, which root has: %v", err))
 	}
 	t.Cleanup(func() { require.NoError(t, unix.Unmount(dir, unix.MNT_DETACH)) })
 	return dir

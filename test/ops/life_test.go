@@ -149,12 +149,18 @@ func TestFolderThatCannotBeUsed(t *testing.T) {
 	require.Contains(t, refused(t, arguments(other)...), "not a data folder of metaq")
 
 	t.Run("read only", func(t *testing.T) {
+		var user *syscall.SysProcAttr // one for whom permissions count
 		if os.Geteuid() == 0 {
-			t.Skip("missing: a user other than root, for whom permissions count")
+			const nobody = 65534
+			user = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 		}
-		locked := filepath.Join(dir, "locked")
-		require.NoError(t, os.Mkdir(locked, 0o500))
-		said := refused(t, arguments(locked)...)
+		base, err := os.MkdirTemp("", "metaq-ops-") // t.TempDir is closed to others
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, os.RemoveAll(base)) })
+		require.NoError(t, os.Chmod(base, 0o755))
+		locked := filepath.Join(base, "locked")
+		require.NoError(t, os.Mkdir(locked, 0o555))
+		said := refusedAs(t, user, arguments(locked)...)
 		require.Contains(t, said, filepath.Join(locked, "data"))
 		require.Contains(t, said, "permission denied")
 	})
