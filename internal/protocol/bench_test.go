@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -91,5 +92,31 @@ func BenchmarkAppendRoute(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		dst = AppendRoute(dst[:0], route, ServerVersion, false)
+	}
+}
+
+// Headers of one sender: number, key and time differ, as they do on the wire.
+func BenchmarkDecoder(b *testing.B) {
+	var frames [][]byte
+	for _, name := range []string{"java-send/2", "java-send/2"} {
+		frames = append(frames, recordedFrame(b, name))
+	}
+	var d Decoder
+	var c Command
+	require.NoError(b, c.Decode(frames[0]))
+	c.Opaque += 17
+	props, _ := c.Ext.Get("i")
+	props = append([]byte(nil), props...)
+	at := bytes.Index(props, []byte("UNIQ_KEY\x01"))
+	require.Positive(b, at)
+	copy(props[at+37:], "0A7")
+	c.Ext.SetBytes("i", props)
+	frames[1] = c.Append(nil)
+	b.ReportAllocs()
+	b.SetBytes(int64(len(frames[0])))
+	for i := 0; b.Loop(); i++ {
+		if _, err := d.Decode(frames[i&1]); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -112,19 +112,31 @@ func FrameSize(b []byte, max int) (n int, err error) {
 // held another. Everything in c but Remark aliases frame or c's own memory. Errors
 // are [*FrameError] and [*HeaderError]; c is then worth nothing.
 func (c *Command) Decode(frame []byte) error {
-	n, err := FrameSize(frame, math.MaxInt)
+	header, err := c.open(frame)
 	if err != nil {
 		return err
 	}
+	return c.decodeHeader(header)
+}
+
+// open empties c, takes the frame apart and returns its header.
+func (c *Command) open(frame []byte) (header []byte, err error) {
+	n, err := FrameSize(frame, math.MaxInt)
+	if err != nil {
+		return nil, err
+	}
 	if n == 0 || n != len(frame) {
-		return &FrameError{Field: "length", Actual: int64(n) - lengthSize, Limit: int64(len(frame)) - lengthSize}
+		return nil, &FrameError{Field: "length", Actual: int64(n) - lengthSize, Limit: int64(len(frame)) - lengthSize}
 	}
 	c.reset()
 	word := binary.BigEndian.Uint32(frame[4:])
 	end := frameHead + int(word&headerMask)
-	header := frame[frameHead:end:end]
 	c.Body = frame[end:]
 	c.Encoding = Encoding(word >> 24)
+	return frame[frameHead:end:end], nil
+}
+
+func (c *Command) decodeHeader(header []byte) error {
 	switch c.Encoding {
 	case JSON:
 		return c.decodeJSON(header)

@@ -41,6 +41,7 @@
 //	command.go        Command, frames, encoding
 //	ext.go            ext fields, the readers of typed headers
 //	header_json.go    the JSON header; scan.go is the scanner below it
+//	header_memo.go    headers that are like the one before: Decoder
 //	header_binary.go  the ROCKETMQ header
 //	language.go       languages of peers
 //	text.go           JSON strings, escaped and back

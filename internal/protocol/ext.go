@@ -24,6 +24,8 @@ type Ext struct {
 	fields  []Field
 	arena   []byte // unescaped and set values; never moved, only left behind when it grows
 	present bool   // written even when empty
+	memo    *memo  // whose fields these are, only to be read; own is what they stand in for
+	own     []Field
 }
 
 // maxArena is the size up to which an arena is kept for the next command.
@@ -31,12 +33,27 @@ const maxArena = 64 << 10
 
 // Reset empties e.
 func (e *Ext) Reset() {
+	if e.memo != nil {
+		e.fields, e.own, e.memo = e.own, nil, nil
+	}
 	e.fields = e.fields[:0]
 	if cap(e.arena) > maxArena {
 		e.arena = nil
 	}
 	e.arena = e.arena[:0]
 	e.present = false
+}
+
+// lend gives e the fields of a memo, until Reset or a change.
+func (e *Ext) lend(m *memo) {
+	e.own, e.fields, e.memo = e.fields, m.fields, m
+}
+
+// change makes sure that e's fields are its own.
+func (e *Ext) change() {
+	if e.memo != nil {
+		e.fields, e.own, e.memo = append(e.own[:0], e.fields...), nil, nil
+	}
 }
 
 // Len tells how many fields there are.
@@ -59,15 +76,19 @@ func (e *Ext) Get(key string) (value []byte, ok bool) {
 	return nil, false
 }
 
-// Value gives the meaning of a field of e. An escaped one is unescaped once, in e's
-// memory, and stays so.
+// Value gives the meaning of a field of e. An escaped one is unescaped in e's memory,
+// and stays so unless the field is a memo's.
 func (e *Ext) Value(f *Field) []byte {
-	if f.Escaped {
-		start := len(e.arena)
-		e.arena = appendUnescaped(e.arena, f.Value)
-		f.Value, f.Escaped = e.arena[start:len(e.arena):len(e.arena)], false
+	if !f.Escaped {
+		return f.Value
 	}
-	return f.Value
+	start := len(e.arena)
+	e.arena = appendUnescaped(e.arena, f.Value)
+	value := e.arena[start:len(e.arena):len(e.arena)]
+	if e.memo == nil {
+		f.Value, f.Escaped = value, false
+	}
+	return value
 }
 
 // AppendUnescaped appends the meaning of a field to dst and leaves the field as it
@@ -114,6 +135,7 @@ func (e *Ext) setField(key string, from *Field) {
 
 // Delete removes a field.
 func (e *Ext) Delete(key string) {
+	e.change()
 	kept := e.fields[:0]
 	for _, f := range e.fields {
 		if string(f.Key) != key {
@@ -134,6 +156,7 @@ func (e *Ext) find(key string) *Field {
 
 // slot finds or adds the field of a key.
 func (e *Ext) slot(key string) *Field {
+	e.change()
 	if f := e.find(key); f != nil {
 		f.Escaped = false
 		return f
@@ -170,18 +193,20 @@ func (e *Ext) text(f *Field) string { return string(e.Value(f)) }
 
 // int32 accepts what Java's Integer.parseInt does.
 func (e *Ext) int32(f *Field, name string, into *int32) error {
-	v, ok := parseInt(e.Value(f))
+	text := e.Value(f)
+	v, ok := parseInt(text)
 	if !ok || v < math.MinInt32 || v > math.MaxInt32 {
-		return fieldError(name, "is not a 32-bit integer", f.Value)
+		return fieldError(name, "is not a 32-bit integer", text)
 	}
 	*into = int32(v)
 	return nil
 }
 
 func (e *Ext) int64(f *Field, name string, into *int64) error {
-	v, ok := parseInt(e.Value(f))
+	text := e.Value(f)
+	v, ok := parseInt(text)
 	if !ok {
-		return fieldError(name, "is not a 64-bit integer", f.Value)
+		return fieldError(name, "is not a 64-bit integer", text)
 	}
 	*into = v
 	return nil

@@ -237,19 +237,20 @@ func (s *scanner) int32(into *int32) bool {
 	return true
 }
 
-// smallInt reads up to nine digits that are followed by a comma or bracket; n is 0
-// when something else stands there.
+// smallInt reads up to ten digits that are followed by a comma or bracket; n is 0
+// when something else stands there, or more than 32 bits.
 func (s *scanner) smallInt() (v int32, n int) {
 	b := s.b[s.i:]
-	for n < len(b) && n < 10 {
+	wide := int64(0)
+	for n < len(b) && n <= 10 {
 		d := b[n] - '0'
 		if d > 9 {
-			if b[n] != ',' && b[n] != '}' || n > 1 && b[0] == '0' {
+			if b[n] != ',' && b[n] != '}' || n > 1 && b[0] == '0' || wide > math.MaxInt32 {
 				return 0, 0
 			}
-			return v, n
+			return int32(wide), n
 		}
-		v = v*10 + int32(d)
+		wide = wide*10 + int64(d)
 		n++
 	}
 	return 0, 0

@@ -37,71 +37,111 @@ type PullMessageRequest struct {
 	LiteTopic            []byte
 	Bname                []byte // name of the addressed broker
 	Lo                   bool   // true when absent; false: the queue id is a physical one
+
+	before before // what was decoded last
 }
 
 // Decode reads h from e. The error is a [*FieldError].
 func (h *PullMessageRequest) Decode(e *Ext) error {
-	*h = PullMessageRequest{Lo: true}
-	var seen uint32
+	skip := h.before.known(e)
+	if skip == 0 {
+		*h = PullMessageRequest{Lo: true}
+	}
+	var seen, twice uint32
 	for i := range e.fields {
+		if skip>>i&1 != 0 {
+			continue
+		}
 		f := &e.fields[i]
 		switch string(f.Key) {
 		case "consumerGroup":
 			h.ConsumerGroup = e.Value(f)
+			twice |= seen & (1 << 0)
+			seen |= 1 << 0
 		case "topic":
 			h.Topic = e.Value(f)
+			twice |= seen & (1 << 1)
+			seen |= 1 << 1
 		case "queueId":
 			if err := e.int32(f, "queueId", &h.QueueId); err != nil {
 				return err
 			}
-			seen |= 1 << 0
+			twice |= seen & (1 << 2)
+			seen |= 1 << 2
 		case "queueOffset":
 			if err := e.int64(f, "queueOffset", &h.QueueOffset); err != nil {
 				return err
 			}
-			seen |= 1 << 1
+			twice |= seen & (1 << 3)
+			seen |= 1 << 3
 		case "maxMsgNums":
 			if err := e.int32(f, "maxMsgNums", &h.MaxMsgNums); err != nil {
 				return err
 			}
+			twice |= seen & (1 << 4)
+			seen |= 1 << 4
 		case "sysFlag":
 			if err := e.int32(f, "sysFlag", &h.SysFlag); err != nil {
 				return err
 			}
+			twice |= seen & (1 << 5)
+			seen |= 1 << 5
 		case "commitOffset":
 			if err := e.int64(f, "commitOffset", &h.CommitOffset); err != nil {
 				return err
 			}
+			twice |= seen & (1 << 6)
+			seen |= 1 << 6
 		case "suspendTimeoutMillis":
 			if err := e.int64(f, "suspendTimeoutMillis", &h.SuspendTimeoutMillis); err != nil {
 				return err
 			}
+			twice |= seen & (1 << 7)
+			seen |= 1 << 7
 		case "subscription":
 			h.Subscription = e.Value(f)
+			twice |= seen & (1 << 8)
+			seen |= 1 << 8
 		case "subVersion":
 			if err := e.int64(f, "subVersion", &h.SubVersion); err != nil {
 				return err
 			}
+			twice |= seen & (1 << 9)
+			seen |= 1 << 9
 		case "expressionType":
 			h.ExpressionType = e.Value(f)
+			twice |= seen & (1 << 10)
+			seen |= 1 << 10
 		case "maxMsgBytes":
 			if err := e.int32(f, "maxMsgBytes", &h.MaxMsgBytes); err != nil {
 				return err
 			}
 			h.HasMaxMsgBytes = true
+			twice |= seen & (1 << 11)
+			seen |= 1 << 11
 		case "requestSource":
 			if err := e.int32(f, "requestSource", &h.RequestSource); err != nil {
 				return err
 			}
 			h.HasRequestSource = true
+			twice |= seen & (1 << 12)
+			seen |= 1 << 12
 		case "proxyFrowardClientId":
 			h.ProxyFrowardClientId = e.Value(f)
+			twice |= seen & (1 << 13)
+			seen |= 1 << 13
 		case "liteTopic":
 			h.LiteTopic = e.Value(f)
+			twice |= seen & (1 << 14)
+			seen |= 1 << 14
 		case "bname":
 			h.Bname = e.Value(f)
+			twice |= seen & (1 << 15)
+			seen |= 1 << 15
 		case "lo":
 			h.Lo = e.bool(f)
+			twice |= seen & (1 << 16)
+			seen |= 1 << 16
 		}
 	}
 	switch {
@@ -109,11 +149,12 @@ func (h *PullMessageRequest) Decode(e *Ext) error {
 		return &FieldError{Field: "consumerGroup", Why: missing}
 	case len(h.Topic) == 0:
 		return &FieldError{Field: "topic", Why: missing}
-	case seen&(1<<0) == 0:
+	case skip == 0 && seen&(1<<2) == 0:
 		return &FieldError{Field: "queueId", Why: missing}
-	case seen&(1<<1) == 0:
+	case skip == 0 && seen&(1<<3) == 0:
 		return &FieldError{Field: "queueOffset", Why: missing}
 	}
+	h.before.remember(e, twice == 0)
 	return nil
 }
 

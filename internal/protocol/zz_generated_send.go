@@ -33,67 +33,103 @@ type SendMessageRequest struct {
 	HasMaxReconsumeTimes  bool
 	Batch                 bool   // this, not the code, tells a batch; short name m
 	Bname                 []byte // name of the addressed broker; short name n
+
+	before before // what was decoded last
 }
 
 // Decode reads h from e. The error is a [*FieldError].
 func (h *SendMessageRequest) Decode(e *Ext) error {
-	*h = SendMessageRequest{}
-	var seen uint32
+	skip := h.before.known(e)
+	if skip == 0 {
+		*h = SendMessageRequest{}
+	}
+	var seen, twice uint32
 	for i := range e.fields {
+		if skip>>i&1 != 0 {
+			continue
+		}
 		f := &e.fields[i]
 		switch string(f.Key) {
 		case "producerGroup", "a":
 			h.ProducerGroup = e.Value(f)
+			twice |= seen & (1 << 0)
+			seen |= 1 << 0
 		case "topic", "b":
 			h.Topic = e.Value(f)
+			twice |= seen & (1 << 1)
+			seen |= 1 << 1
 		case "defaultTopic", "c":
 			h.DefaultTopic = e.Value(f)
+			twice |= seen & (1 << 2)
+			seen |= 1 << 2
 		case "defaultTopicQueueNums", "d":
 			if err := e.int32(f, "defaultTopicQueueNums", &h.DefaultTopicQueueNums); err != nil {
 				return err
 			}
+			twice |= seen & (1 << 3)
+			seen |= 1 << 3
 		case "queueId", "e":
 			if err := e.int32(f, "queueId", &h.QueueId); err != nil {
 				return err
 			}
-			seen |= 1 << 0
+			twice |= seen & (1 << 4)
+			seen |= 1 << 4
 		case "sysFlag", "f":
 			if err := e.int32(f, "sysFlag", &h.SysFlag); err != nil {
 				return err
 			}
+			twice |= seen & (1 << 5)
+			seen |= 1 << 5
 		case "bornTimestamp", "g":
 			if err := e.int64(f, "bornTimestamp", &h.BornTimestamp); err != nil {
 				return err
 			}
+			twice |= seen & (1 << 6)
+			seen |= 1 << 6
 		case "flag", "h":
 			if err := e.int32(f, "flag", &h.Flag); err != nil {
 				return err
 			}
+			twice |= seen & (1 << 7)
+			seen |= 1 << 7
 		case "properties", "i":
 			h.Properties = f
+			twice |= seen & (1 << 8)
+			seen |= 1 << 8
 		case "reconsumeTimes", "j":
 			if err := e.int32(f, "reconsumeTimes", &h.ReconsumeTimes); err != nil {
 				return err
 			}
+			twice |= seen & (1 << 9)
+			seen |= 1 << 9
 		case "unitMode", "k":
 			h.UnitMode = e.bool(f)
+			twice |= seen & (1 << 10)
+			seen |= 1 << 10
 		case "maxReconsumeTimes", "l":
 			if err := e.int32(f, "maxReconsumeTimes", &h.MaxReconsumeTimes); err != nil {
 				return err
 			}
 			h.HasMaxReconsumeTimes = true
+			twice |= seen & (1 << 11)
+			seen |= 1 << 11
 		case "batch", "m":
 			h.Batch = e.bool(f)
+			twice |= seen & (1 << 12)
+			seen |= 1 << 12
 		case "bname", "n":
 			h.Bname = e.Value(f)
+			twice |= seen & (1 << 13)
+			seen |= 1 << 13
 		}
 	}
 	switch {
 	case len(h.Topic) == 0:
 		return &FieldError{Field: "topic", Why: missing}
-	case seen&(1<<0) == 0:
+	case skip == 0 && seen&(1<<4) == 0:
 		return &FieldError{Field: "queueId", Why: missing}
 	}
+	h.before.remember(e, twice == 0)
 	return nil
 }
 

@@ -26,7 +26,7 @@ type core struct {
 	box    mailbox
 	bufs   buffers
 	buf    []byte           // where is read to
-	cmd    protocol.Command // used again for every request
+	dec    protocol.Decoder // of what is read
 	now    int64
 	stop   bool // sessions end when nothing is waited for
 	secure bool // the connections are encrypted

@@ -117,22 +117,23 @@ func (c *core) consume(s *Session, b []byte) (n int) {
 			return n
 		}
 		frame := b[n : n+size : n+size]
-		if err := c.cmd.Decode(frame); err != nil {
+		cmd, err := c.dec.Decode(frame)
+		if err != nil {
 			c.malformed(s, err)
 			return n
 		}
 		n += size
 		c.pass.framesIn++
-		if c.cmd.IsResponse() {
-			s.answered(frame, &c.cmd)
+		if cmd.IsResponse() {
+			s.answered(frame, cmd)
 			continue
 		}
 		mark = len(s.Out)
 		s.seen = true
-		if !c.cmd.IsOneway() {
+		if !cmd.IsOneway() {
 			s.waiting++
 		}
-		c.worker.Serve(s, &c.cmd)
+		c.worker.Serve(s, cmd)
 		if s.Pending() > limit {
 			s.held = true
 			s.sentAt = c.now

@@ -13,7 +13,14 @@ import (
 // The hot answers are written by hand: they are the same but for a few numbers, and
 // there are millions of them a second.
 
-const hexDigits = "0123456789ABCDEF"
+// hexPairs are the two digits of every byte.
+var hexPairs = func() (t [256][2]byte) {
+	const digits = "0123456789ABCDEF"
+	for i := range t {
+		t[i] = [2]byte{digits[i>>4], digits[i&15]}
+	}
+	return t
+}()
 
 // appendHostHex is the address part of an offset message id.
 func appendHostHex(dst []byte, host netip.AddrPort) []byte {
@@ -23,8 +30,9 @@ func appendHostHex(dst []byte, host netip.AddrPort) []byte {
 
 func appendHex64(dst []byte, v uint64) []byte {
 	var b [16]byte
-	for i := range b {
-		b[i] = hexDigits[v>>(60-4*i)&15]
+	for i := 14; i >= 0; i -= 2 {
+		b[i], b[i+1] = hexPairs[byte(v)][0], hexPairs[byte(v)][1]
+		v >>= 8
 	}
 	return append(dst, b[:]...)
 }
@@ -111,13 +119,7 @@ func (w *worker) appendSent(dst []byte, f *flight, r *sendReply, hostHex []byte)
 		}
 		binary.BigEndian.PutUint32(dst[ext:], uint32(len(dst)-ext-4))
 	} else {
-		dst = append(dst, `{"code":0,"extFields":{"MSG_REGION":`...)
-		dst = protocol.AppendJSONString(dst, conf.Region)
-		if conf.TraceOn {
-			dst = append(dst, `,"TRACE_ON":"true","msgId":"`...)
-		} else {
-			dst = append(dst, `,"TRACE_ON":"false","msgId":"`...)
-		}
+		dst = append(dst, w.sentHead(conf)...)
 		dst = appendMessageIDs(dst, f, r, hostHex)
 		dst = append(dst, `","queueId":"`...)
 		dst = strconv.AppendInt(dst, int64(r.sent.QueueID), 10)
@@ -133,6 +135,19 @@ func (w *worker) appendSent(dst []byte, f *flight, r *sendReply, hostHex []byte)
 	endHeader(dst, at, r.enc)
 	endFrame(dst, at)
 	return dst
+}
+
+// sentHead is how the JSON answers of sends begin, up to the message id.
+func (w *worker) sentHead(conf *broker.Config) []byte {
+	if conf == w.headFor {
+		return w.head
+	}
+	dst := append(w.head[:0], `{"code":0,"extFields":{"MSG_REGION":`...)
+	dst = protocol.AppendJSONString(dst, conf.Region)
+	dst = append(dst, `,"TRACE_ON":"`...)
+	dst = strconv.AppendBool(dst, conf.TraceOn)
+	w.head, w.headFor = append(dst, `","msgId":"`...), conf
+	return w.head
 }
 
 func endValueText(dst []byte, key, value string) []byte {

@@ -32,6 +32,9 @@ type worker struct {
 
 	took []*flight
 
+	head    []byte // of JSON answers to sends, with this configuration
+	headFor *broker.Config
+
 	pulled  int64     // pulls that this pass has answered
 	pulling time.Time // when the first pull of this pass came; zero before
 }

@@ -148,6 +148,9 @@ func emitHeader(b *bytes.Buffer, h *header) {
 			fmt.Fprintf(b, "Has%s bool\n", camel(f.wire))
 		}
 	}
+	if h.hot {
+		b.WriteString("\nbefore before // what was decoded last\n")
+	}
 	b.WriteString("}\n\n")
 	emitDecode(b, h)
 	emitEncode(b, h, "Encode", func(f field) string { return f.wire })
@@ -213,43 +216,68 @@ func (f field) note() string {
 }
 
 func emitDecode(b *bytes.Buffer, h *header) {
-	fmt.Fprintf(b, "// Decode reads h from e. The error is a [*FieldError].\nfunc (h *%s) Decode(e *Ext) error {\n*h = %s{", h.name, h.name)
+	fmt.Fprintf(b, "// Decode reads h from e. The error is a [*FieldError].\nfunc (h *%s) Decode(e *Ext) error {\n", h.name)
 	bits := map[string]int{}
-	for _, f := range h.fields {
+	var defaults strings.Builder
+	for i, f := range h.fields {
 		if f.value != "" {
-			fmt.Fprintf(b, "%s: %s,", camel(f.wire), f.value)
+			fmt.Fprintf(&defaults, "%s: %s,", camel(f.wire), f.value)
 		}
-		if f.required && kinds[f.kind].number {
+		switch {
+		case h.hot:
+			bits[f.wire] = i
+		case f.required && kinds[f.kind].number:
 			bits[f.wire] = len(bits)
 		}
 	}
-	b.WriteString("}\n")
-	if len(bits) > 0 {
-		b.WriteString("var seen uint32\n")
+	empty := fmt.Sprintf("*h = %s{%s}\n", h.name, defaults.String())
+	if h.hot {
+		fmt.Fprintf(b, "skip := h.before.known(e)\nif skip == 0 {\n%s}\nvar seen, twice uint32\n", empty)
+		b.WriteString("for i := range e.fields {\nif skip>>i&1 != 0 {\ncontinue\n}\n")
+	} else {
+		b.WriteString(empty)
+		if len(bits) > 0 {
+			b.WriteString("var seen uint32\n")
+		}
+		b.WriteString("for i := range e.fields {\n")
 	}
-	b.WriteString("for i := range e.fields {\nf := &e.fields[i]\nswitch string(f.Key) {\n")
+	b.WriteString("f := &e.fields[i]\nswitch string(f.Key) {\n")
 	for _, f := range h.fields {
 		f.emitCase(b)
 		if bit, ok := bits[f.wire]; ok {
+			if h.hot {
+				fmt.Fprintf(b, "twice |= seen & (1 << %d)\n", bit)
+			}
 			fmt.Fprintf(b, "seen |= 1 << %d\n", bit)
 		}
 	}
 	b.WriteString("}\n}\n")
+	emitMissing(b, h, bits)
+	if h.hot {
+		b.WriteString("h.before.remember(e, twice == 0)\n")
+	}
+	b.WriteString("return nil\n}\n\n")
+}
+
+// emitMissing looks for required fields that are not there.
+func emitMissing(b *bytes.Buffer, h *header, bits map[string]int) {
 	var missing bytes.Buffer
 	for _, f := range h.fields {
 		if !f.required {
 			continue
 		}
 		condition := fmt.Sprintf("len(h.%s) == 0", camel(f.wire))
-		if bit, ok := bits[f.wire]; ok {
-			condition = fmt.Sprintf("seen&(1<<%d) == 0", bit)
+		if kinds[f.kind].number {
+			condition = fmt.Sprintf("seen&(1<<%d) == 0", bits[f.wire])
+			if h.hot {
+				condition = "skip == 0 && " + condition
+			}
 		}
 		fmt.Fprintf(&missing, "case %s:\nreturn &FieldError{Field: %q, Why: missing}\n", condition, f.wire)
 	}
 	if missing.Len() > 0 {
 		fmt.Fprintf(b, "switch {\n%s}\n", missing.String())
 	}
-	b.WriteString("return nil\n}\n\n")
 }
 
 func (f field) emitCase(b *bytes.Buffer) {

@@ -30,6 +30,7 @@ type header struct {
 	fields           []field
 	users            []string // "PULL_MESSAGE (11)"
 	fragment         bool
+	hot              bool // decoding goes on from the header before, as far as both are alike
 }
 
 // A field is one ext field, or with kind "use" a fragment to be put in its place.
@@ -150,10 +151,11 @@ func (p *parser) code(words []string, doc string) error {
 }
 
 func (p *parser) header(words []string, doc string) error {
-	if len(words) != 2 {
+	hot := len(words) == 3 && words[2] == "hot" && words[0] == "header"
+	if len(words) != 2 && !hot {
 		return p.errorf("%s needs one name", words[0])
 	}
-	h := &header{name: words[1], doc: doc, where: p.where, fragment: words[0] == "fragment"}
+	h := &header{name: words[1], doc: doc, where: p.where, fragment: words[0] == "fragment", hot: hot}
 	table := p.headers
 	if h.fragment {
 		table = p.fragments
@@ -283,6 +285,9 @@ func (p *parser) expand(h *header) error {
 	}
 	if len(fields) == 0 {
 		return fmt.Errorf("%s: %s has no fields", h.where, h.name)
+	}
+	if len(fields) > 32 {
+		return fmt.Errorf("%s: %s has more than 32 fields", h.where, h.name)
 	}
 	h.fields = fields
 	return nil
