@@ -9,7 +9,7 @@ import (
 )
 
 // change is what a checkpoint writes of one queue: its new full chunks, which
-// nobody changes any more, and a copy of the chunk that is being filled.
+// nobody changes any more, and the chunk that is being filled, packed already.
 type change struct {
 	q       *Queue
 	from    int64 // number of the first chunk
@@ -85,7 +85,7 @@ func (q *Queue) change() change {
 	full := int64(q.end/chunkEntries) - q.firstNo
 	c.full = q.mem[min(at, full):full:full]
 	if n := int(q.end % chunkEntries); n > 0 && full < int64(len(q.mem)) {
-		c.partial = append([]byte(nil), q.mem[full][:n*entryBytes]...)
+		c.partial = q.mem[full].pack(nil, n)
 	}
 	return c
 }
@@ -95,7 +95,8 @@ func (c *change) write(b *kv.Batch, key, value []byte) ([]byte, []byte) {
 	no := c.from
 	for _, full := range c.full {
 		key = indexKey(key[:0], t, c.q.id, no)
-		b.Set(key, full[:])
+		value = full.pack(value[:0], chunkEntries)
+		b.Set(key, value)
 		no++
 	}
 	if len(c.partial) > 0 {

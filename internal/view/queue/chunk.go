@@ -6,7 +6,7 @@ import (
 	"github.com/metaqio/metaq/message"
 )
 
-// Sizes of the index; chunkEntries and entryBytes are part of the on-disk format.
+// Sizes of the index; chunkEntries is part of the on-disk format (see packed.go).
 const (
 	chunkEntries = 64
 	entryBytes   = 20
@@ -30,9 +30,8 @@ func (c *chunk) put(i int, pos message.Position, size int32, tag int64) {
 	binary.BigEndian.PutUint64(b[12:], uint64(tag))
 }
 
-func (c *chunk) get(i int) Entry { return parseEntry(c[i*entryBytes:]) }
-
-func parseEntry(b []byte) Entry {
+func (c *chunk) get(i int) Entry {
+	b := c[i*entryBytes : i*entryBytes+entryBytes]
 	return Entry{
 		Position: message.Position(binary.BigEndian.Uint64(b)),
 		Size:     int32(binary.BigEndian.Uint32(b[8:])),

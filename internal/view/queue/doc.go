@@ -3,7 +3,7 @@
 //
 // An index entry has 20 bytes (position, size, tag hash). Entries are kept in
 // chunks of 64 consecutive offsets, the newest in memory, written to the store at
-// checkpoints; there is no file, map, timer or goroutine per queue, and a queue
+// checkpoints, where an entry takes about 3 bytes; there is no file, map, timer or goroutine per queue, and a queue
 // that holds nothing costs a small struct.
 //
 // The main types are [View] (the fold, all topics), [Topic] and [Queue]. A Queue
@@ -15,5 +15,5 @@
 // memory answer [ErrCold]; [View.ReadStored] reads them without any lock.
 //
 // Files: view.go (fold and load), queue.go (append and read), chunk.go (memory),
-// checkpoint.go, stored.go (reading the store), key.go (layout of keys).
+// packed.go (chunks in the store), checkpoint.go, stored.go (reading the store), key.go (layout of keys).
 package queue

@@ -108,12 +108,12 @@ func (q *Queue) grow(no int64) error {
 	if int64(q.end) > no*chunkEntries {
 		found := 0
 		key := indexKey(nil, q.topic.id, q.id, no)
-		err := q.topic.view.store.Get(key, func(v []byte) error { found = copy(c[:], v); return nil })
+		err := q.topic.view.store.Get(key, func(v []byte) (err error) { found, err = c.load(v); return err })
 		if err != nil {
-			return err
+			return fmt.Errorf("index of %s queue %d, chunk %d: %w", q.topic.Name, q.id, no, err)
 		}
-		if want := int(q.end%chunkEntries) * entryBytes; found < want {
-			return fmt.Errorf("index of %s queue %d: chunk %d has %d bytes instead of %d", q.topic.Name, q.id, no, found, want)
+		if want := int(q.end % chunkEntries); found < want {
+			return fmt.Errorf("index of %s queue %d: chunk %d has %d entries instead of %d", q.topic.Name, q.id, no, found, want)
 		}
 	}
 	q.mem = append(q.mem, c)

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"sort"
 
@@ -29,19 +30,17 @@ func (s Stored) Read(from message.QueueOffset, dst []Entry) (n int, err error) {
 	lower := indexKey(nil, s.topic, s.queue, no)
 	upper := indexKey(nil, s.topic, s.queue, int64(s.end/chunkEntries)+1)
 	want := no
+	var broken error
 	err = s.view.store.Scan(lower, upper, func(k, v []byte) bool {
 		if int64(binary.BigEndian.Uint64(k[14:])) != want {
 			return false // a gap: given up by retention, or not written yet
 		}
 		want++
-		for v = v[min(skip*entryBytes, len(v)):]; len(v) >= entryBytes && n < len(dst); v = v[entryBytes:] {
-			dst[n] = parseEntry(v)
-			n++
-		}
-		skip = 0
-		return n < len(dst)
+		found, bad := unpack(v, skip, dst[n:])
+		n, skip, broken = n+found, 0, bad
+		return bad == nil && n < len(dst)
 	})
-	if err != nil {
+	if err = errors.Join(err, broken); err != nil {
 		return 0, fmt.Errorf("read queue index: %w", err)
 	}
 	return n, nil

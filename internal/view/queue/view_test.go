@@ -236,7 +236,7 @@ func TestADamagedIndexIsAnError(t *testing.T) {
 	require.False(t, q.Append(10, 1, 1, 0))
 	rec := message.AppendRecord(nil, &message.Record{Topic: []byte("T"), QueueOffset: 10})
 	_, err := v.FoldRecord(shard.At{Position: 1}, rec)
-	require.ErrorContains(t, err, "chunk 0 has 5 bytes instead of 200")
+	require.ErrorContains(t, err, "chunk 0 has 2 entries instead of 10")
 	write(t, s, func(b *kv.Batch) { b.Set([]byte{prefix, kindNext}, []byte("short")) })
 	require.ErrorContains(t, New(1).Load(s), "queue view")
 }
