@@ -80,13 +80,13 @@ func BenchmarkEncode(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if len(batch.Msgs) == 64 {
-			batch.Msgs, batch.Records = batch.Msgs[:0], batch.Records[:0]
+			batch.Msgs, batch.Records, batch.Keys = batch.Msgs[:0], batch.Records[:0], batch.Keys[:0]
 		}
 		if _, err := p.Send(&r); err != nil {
 			b.Fatal(err)
 		}
 	}
-	batch.Msgs, batch.Records = batch.Msgs[:0], batch.Records[:0]
+	batch.Msgs, batch.Records, batch.Keys = batch.Msgs[:0], batch.Records[:0], batch.Keys[:0]
 	p.End()
 }
 

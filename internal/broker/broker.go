@@ -16,6 +16,7 @@ import (
 	"github.com/metaqio/metaq/internal/shard"
 	"github.com/metaqio/metaq/internal/stats"
 	"github.com/metaqio/metaq/internal/view/group"
+	"github.com/metaqio/metaq/internal/view/key"
 	"github.com/metaqio/metaq/internal/view/offset"
 	"github.com/metaqio/metaq/internal/view/queue"
 	"github.com/metaqio/metaq/internal/view/timer"
@@ -62,6 +63,7 @@ type Broker struct {
 	queues  *queue.View
 	offsets *offset.View
 	timers  *timer.View
+	keys    *key.View
 
 	conf          atomic.Pointer[Config]
 	ownProperties atomic.Pointer[[]byte] // what the broker adds to each message
@@ -101,7 +103,7 @@ func Open(o Options) (*Broker, commitlog.Recovery, error) {
 	}
 	b := &Broker{
 		opts: o, log: o.Log, young: o.YoungBytes, started: time.Now(),
-		topics: topic.New(), groups: group.New(), queues: queue.New(o.IndexMemory), offsets: offset.New(), timers: timer.New(),
+		topics: topic.New(), groups: group.New(), queues: queue.New(o.IndexMemory), offsets: offset.New(), timers: timer.New(), keys: key.New(),
 		clients: newClients(), timerWake: make(chan struct{}, 1), passes: map[*Pass]struct{}{},
 	}
 	b.locks = newLocks(func() time.Duration { return b.conf.Load().LockLease })
@@ -110,6 +112,7 @@ func Open(o Options) (*Broker, commitlog.Recovery, error) {
 	so := o.Shard
 	so.Queues = b.queues
 	so.Views = []shard.View{b.topics, b.groups, b.offsets, b.timers}
+	so.Keys = b.keys
 	so.Folded = b.folded
 	so.Log = o.Log
 	s, rec, err := shard.Open(so)
@@ -117,6 +120,9 @@ func Open(o Options) (*Broker, commitlog.Recovery, error) {
 		return nil, rec, err
 	}
 	b.shard = s
+	for _, damage := range b.keys.Damaged() {
+		b.log.Error("a part of the key index is lost: its messages are not found by their keys", "error", damage)
+	}
 	if err := b.ensureSystem(context.Background()); err != nil {
 		return nil, rec, errors.Join(fmt.Errorf("make system topics: %w", err), s.Close())
 	}
@@ -235,5 +241,5 @@ func (b *Broker) runExpiry(ctx context.Context) error {
 // Close ends the broker in order; Run must have ended.
 func (b *Broker) Close() error {
 	b.pool.close()
-	return b.shard.Close()
+	return errors.Join(b.shard.Close(), b.keys.Close())
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/metaqio/metaq/internal/entry"
 	"github.com/metaqio/metaq/internal/shard"
+	"github.com/metaqio/metaq/internal/view/key"
 	"github.com/metaqio/metaq/internal/view/queue"
 	"github.com/metaqio/metaq/internal/view/topic"
 )
@@ -34,7 +35,8 @@ type destination struct {
 	name   []byte
 	topic  *topic.Topic
 	queues *queue.Topic
-	odd    bool // sends to it are checked further: see oddDestination
+	odd    bool     // sends to it are checked further: see oddDestination
+	keys   key.Hash // of its messages' keys
 }
 
 // maxKnown bounds the memory of a driver's look-ups.
@@ -87,7 +89,7 @@ func (p *Pass) find(name []byte) *destination {
 		if len(p.known) >= maxKnown {
 			clear(p.known)
 		}
-		d = &destination{name: []byte(t.Name), topic: t, queues: p.b.queues.Topic(name)}
+		d = &destination{name: []byte(t.Name), topic: t, queues: p.b.queues.Topic(name), keys: key.Topic(name)}
 		d.odd = t.Name[0] == '%' || sendForbidden(t.Name)
 		p.known[t.Name] = d
 	}

@@ -11,6 +11,8 @@ import (
 type scanned struct {
 	keyAt, keyLen int // of the unique key's value
 	tagAt, tagLen int
+	keysAt        int // of the value of KEYS
+	keysLen       int
 	delay         int32 // delay level
 	oddDelay      bool  // which is not a number
 	timer         byte  // which timer property: 0 none, 1 seconds, 2 ms, 3 absolute; the first in this order counts
@@ -54,6 +56,8 @@ func (s *scanned) property(name, value []byte, at int) {
 		s.keyAt, s.keyLen = at, len(value)
 	case message.PropertyTags:
 		s.tagAt, s.tagLen = at, len(value)
+	case message.PropertyKeys:
+		s.keysAt, s.keysLen = at, len(value)
 	case message.PropertyDelayLevel:
 		n, err := strconv.ParseInt(string(value), 10, 32)
 		s.delay, s.oddDelay = int32(n), err != nil

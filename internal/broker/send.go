@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"bytes"
 	"errors"
 	"math/rand/v2"
 	"net/netip"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/metaqio/metaq/internal/entry"
 	"github.com/metaqio/metaq/internal/shard"
+	"github.com/metaqio/metaq/internal/view/key"
 	"github.com/metaqio/metaq/internal/view/queue"
 	"github.com/metaqio/metaq/message"
 )
@@ -256,7 +258,22 @@ func (p *Pass) add(r *SendRequest, d *destination, queueID int32, info *scanned,
 		Target: target.queues.Queues[rec.QueueID], Start: int32(start), Size: int32(len(dst) - start), Tag: tag,
 		TimeAt: int32(message.StoreTimeAt(dst[start:])), Watched: park.on(),
 	})
+	b.Keys = index(b.Keys, len(b.Msgs)-1, target.keys, dst[keyAt:keyAt+keyLen], dst[props+info.keysAt:props+info.keysAt+info.keysLen])
 	return Sent{First: len(b.Msgs) - 1, Count: 1, QueueID: queueID, KeyAt: int32(keyAt), KeyLen: int32(keyLen)}, nil
+}
+
+// index appends the keys by which message number n is to be found.
+func index(dst []shard.Key, n int, topic key.Hash, unique, keys []byte) []shard.Key {
+	dst = append(dst, shard.Key{Hash: uint64(topic.Of(unique)), Msg: int32(n)})
+	if len(keys) == 0 {
+		return dst
+	}
+	for word := range key.Words(keys) {
+		if !bytes.Equal(word, unique) {
+			dst = append(dst, shard.Key{Hash: uint64(topic.Of(word)), Msg: int32(n)})
+		}
+	}
+	return dst
 }
 
 // sysFlag keeps what the producer may say and adds what the broker knows.
@@ -331,12 +348,13 @@ func (p *Pass) sendBatch(r *SendRequest, d *destination, queueID int32) (Sent, e
 		Topic: d.name, QueueID: queueID, SysFlag: p.sysFlag(r, d), ReconsumeTimes: r.Reconsumed,
 		BornTime: r.BornTime, BornHost: r.BornHost, StoreHost: r.StoreHost,
 	}
-	err := p.addMembers(r, &rec, d.queues.Queues[queueID])
+	keys := len(b.Keys)
+	err := p.addMembers(r, &rec, d, d.queues.Queues[queueID])
 	if size := len(b.Records) - records; err == nil && size > p.b.shard.MaxBatch() {
 		err = refuse(MessageIllegal, "the batch has %d bytes as it would be stored, the limit is %d (ring-bytes / 8)", size, p.b.shard.MaxBatch())
 	}
 	if err != nil || len(b.Msgs) == msgs {
-		b.Msgs, b.Records = b.Msgs[:msgs], b.Records[:records]
+		b.Msgs, b.Records, b.Keys = b.Msgs[:msgs], b.Records[:records], b.Keys[:keys]
 		if err == nil {
 			err = refuse(MessageIllegal, "the batch has no message in it")
 		}
@@ -345,7 +363,7 @@ func (p *Pass) sendBatch(r *SendRequest, d *destination, queueID int32) (Sent, e
 	return Sent{First: msgs, Count: len(b.Msgs) - msgs, QueueID: queueID}, nil
 }
 
-func (p *Pass) addMembers(r *SendRequest, rec *message.Record, q *queue.Queue) error {
+func (p *Pass) addMembers(r *SendRequest, rec *message.Record, d *destination, q *queue.Queue) error {
 	b := p.batch
 	members := message.NewBatchReader(r.Body)
 	for {
@@ -362,12 +380,16 @@ func (p *Pass) addMembers(r *SendRequest, rec *message.Record, q *queue.Queue) e
 		dst := message.BeginRecord(b.Records, rec)
 		at := len(dst)
 		dst = append(dst, props...)
-		if info.keyLen == 0 {
+		keyAt, keyLen := at+info.keyAt, info.keyLen
+		if keyLen == 0 {
 			if len(props) > 0 && dst[len(dst)-1] != 2 {
 				dst = append(dst, 2)
 			}
 			dst = append(dst, message.PropertyUniqueKey+"\x01"...)
-			dst = append(message.AppendUniqueKey(dst), 2)
+			keyAt = len(dst)
+			dst = message.AppendUniqueKey(dst)
+			keyLen = len(dst) - keyAt
+			dst = append(dst, 2)
 		}
 		dst, err := message.EndRecord(dst, start, at)
 		if err != nil {
@@ -377,6 +399,7 @@ func (p *Pass) addMembers(r *SendRequest, rec *message.Record, q *queue.Queue) e
 		b.Msgs = append(b.Msgs, shard.Msg{
 			Target: q, Start: int32(start), Size: int32(len(dst) - start), Tag: info.tagHash(props), TimeAt: int32(message.StoreTimeAt(dst[start:])),
 		})
+		b.Keys = index(b.Keys, len(b.Msgs)-1, d.keys, dst[keyAt:keyAt+keyLen], props[info.keysAt:info.keysAt+info.keysLen])
 	}
 	return badMember(members.Len()+1, members.Err())
 }

@@ -100,7 +100,7 @@ var brokerConf = slices.Concat(
 	not("this version has no compaction; such topics are refused when they are made", "enableCompaction", "enableMixedMessageType"),
 	not("there are no light message queues", "maxLmqConsumeQueueNum"),
 	not("each view of the log is there from the start", "traceTopicEnable", "msgTraceTopicName", "traceOn", "clusterTopicEnable", "brokerTopicEnable"),
-	not("queries return what fits into one answer", "maxMsgsNumBatch", "defaultQueryMaxNum"),
+	not("queries give 64 messages at most, those by unique key 32", "maxMsgsNumBatch", "defaultQueryMaxNum"),
 	not("a reset is an entry of the log and takes effect at once", "useServerSideResetOffset"),
 
 	// Inside the process.

@@ -21,6 +21,9 @@ func (b *Batch) Delete(key []byte) { b.keep(b.b.Delete(key, nil)) }
 // DeleteRange removes all keys k with from <= k < to.
 func (b *Batch) DeleteRange(from, to []byte) { b.keep(b.b.DeleteRange(from, to, nil)) }
 
+// Fail makes the batch one that cannot be committed: something that belongs to it went wrong.
+func (b *Batch) Fail(err error) { b.keep(err) }
+
 // Size is the number of bytes in the batch.
 func (b *Batch) Size() int { return b.b.Len() }
 

@@ -15,7 +15,9 @@
 // A full disk makes a checkpoint wait until there is room, and any other error of the disk is final; what the log
 // has is not concerned by either.
 //
-// Files: store.go (the store), batch.go (writes), applied.go (the place in the log), disk.go (full and failing disks).
+// What is too large for the engine lies in files beside it ([Store.WriteFile]).
+//
+// Files: store.go (the store), files.go (files beside it), batch.go (writes), applied.go (the place in the log), disk.go (full and failing disks).
 //
 // This is the only package that imports Pebble's engine.
 package kv

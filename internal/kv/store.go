@@ -30,6 +30,8 @@ type Store struct {
 	db      *pebble.DB
 	applied Applied
 	state   *state
+	fs      vfs.FS
+	dir     string
 }
 
 // Open opens the store in dir, making it when there is none.
@@ -64,8 +66,12 @@ func Open(fs vfs.FS, dir string, log *slog.Logger) (_ *Store, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("open view store %s: %w", dir, err)
 	}
-	s := &Store{db: db, state: state}
-	if err := s.loadApplied(); err != nil {
+	s := &Store{db: db, state: state, fs: o.FS, dir: dir}
+	err = o.FS.MkdirAll(s.path(""), 0o755)
+	if err == nil {
+		err = s.loadApplied()
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open view store %s: %w", dir, err), db.Close())
 	}
 	state.open.Store(true)

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"net"
 	"strings"
@@ -54,6 +55,7 @@ func every() map[int32]ext {
 		protocol.ReqGetEarliestMsgStoretime: {"topic": "T", "queueId": 0},
 		protocol.ReqConsumerSendMsgBack:     backFields("G", 0, 0, ext{"maxReconsumeTimes": 3}),
 		protocol.ReqViewMessageById:         {"topic": "T", "offset": 0},
+		protocol.ReqQueryMessage:            {"topic": "T", "key": "k", "maxNum": 32, "beginTimestamp": 0, "endTimestamp": int64(math.MaxInt64), "indexType": "K", "_UNIQUE_KEY_QUERY": false},
 		protocol.ReqHeartBeat:               {}, protocol.ReqUnregisterClient: {"clientID": "c", "producerGroup": "P", "consumerGroup": "G"},
 		protocol.ReqGetConsumerListByGroup: {"consumerGroup": "G"}, protocol.ReqCheckClientConfig: {},
 		protocol.ReqLockBatchMq: {}, protocol.ReqUnlockBatchMq: {},

@@ -26,6 +26,7 @@ func (d *Door) handlers() map[int32]handler {
 
 		protocol.ReqConsumerSendMsgBack: {cold: sendMessageBack},
 		protocol.ReqViewMessageById:     {cold: viewMessage},
+		protocol.ReqQueryMessage:        {cold: queryMessage},
 
 		protocol.ReqHeartBeat:              {hot: heartBeat},
 		protocol.ReqUnregisterClient:       {hot: unregisterClient},

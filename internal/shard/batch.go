@@ -52,11 +52,18 @@ type Msg struct {
 	Offset message.QueueOffset
 }
 
+// Key is a key by which a message is to be found.
+type Key struct {
+	Hash uint64
+	Msg  int32 // number of the message
+}
+
 // Batch is what one door submits at once: message records with holes (queue offset,
 // position, store time), and commands. It is true as a whole or not at all.
 type Batch struct {
 	Records  []byte
 	Msgs     []Msg
+	Keys     []Key  // of the messages, for the key index
 	Commands []byte // run of commands, see package entry
 	// Lazy says that nobody is told that the batch is stored: it need not be synced before it counts.
 	Lazy bool
@@ -73,7 +80,7 @@ type Batch struct {
 // Reset makes the batch empty for the next use and keeps its memory.
 func (b *Batch) Reset() {
 	clear(b.Msgs) // no target is held by a batch that waits in a pool
-	b.Records, b.Msgs, b.Commands = b.Records[:0], b.Msgs[:0], b.Commands[:0]
+	b.Records, b.Msgs, b.Keys, b.Commands = b.Records[:0], b.Msgs[:0], b.Keys[:0], b.Commands[:0]
 	b.Lazy, b.Base, b.Time, b.Err = false, 0, 0, nil
 }
 

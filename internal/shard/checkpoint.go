@@ -37,7 +37,7 @@ func (s *Shard) beginCheckpoint() {
 	var writes []func(*kv.Batch)
 	var done []func()
 	s.state.Lock()
-	for _, v := range append([]View{s.opts.Queues}, s.opts.Views...) {
+	for _, v := range s.views() {
 		w, d := v.Checkpoint()
 		writes, done = append(writes, w), append(done, d)
 	}

@@ -73,6 +73,7 @@ func (s *Shard) foldOwn(e raftlog.Entry, f flight) error {
 				return err
 			}
 		}
+		s.foldKeys(at, b)
 		s.Stats.Messages.Add(int64(len(b.Msgs)))
 		s.Stats.Bytes.Add(int64(len(b.Records)))
 	}
@@ -83,6 +84,19 @@ func (s *Shard) foldOwn(e raftlog.Entry, f flight) error {
 		}
 	}
 	return nil
+}
+
+// foldKeys gives the keys of a batch to the key index.
+func (s *Shard) foldKeys(at At, b *Batch) {
+	if s.opts.Keys == nil {
+		return
+	}
+	for _, k := range b.Keys {
+		if m := &b.Msgs[k.Msg]; !m.Gone {
+			at.Position = b.Base + message.Position(m.Start)
+			s.opts.Keys.Append(k.Hash, at)
+		}
+	}
 }
 
 // foldOdd folds a message that the quick way does not do: its target is out of date, or further views want it.
@@ -155,6 +169,9 @@ func (s *Shard) foldFrame(f commitlog.Frame) error {
 		counts, err := s.opts.Queues.FoldRecord(at, record)
 		if err == nil && counts {
 			err = s.foldWatched(at, record)
+		}
+		if err == nil && counts && s.opts.Keys != nil {
+			_, err = s.opts.Keys.FoldRecord(at, record)
 		}
 		if err != nil {
 			return err

@@ -51,6 +51,8 @@ type Options struct {
 	// Queues is the view that messages are indexed by; Views are the others, in the order of folding.
 	Queues RecordView
 	Views  []View
+	// Keys is the view that messages are found by their keys in, or nil; it is folded after the others.
+	Keys KeyIndex
 
 	// Folded is called after entries were folded, outside the state lock, by the tail's holder; it must not block.
 	Folded func()
@@ -153,7 +155,7 @@ type Shard struct {
 func Open(o Options) (*Shard, commitlog.Recovery, error) {
 	o.ensureDefaults()
 	s := &Shard{opts: o, folders: map[entry.Kind][]CommandView{}, tailWake: make(chan struct{}, 1), closed: make(chan struct{})}
-	for _, v := range append([]View{o.Queues}, o.Views...) {
+	for _, v := range s.views() {
 		if c, ok := v.(CommandView); ok {
 			for _, k := range c.Commands() {
 				s.folders[k] = append(s.folders[k], c)
@@ -173,6 +175,15 @@ func Open(o Options) (*Shard, commitlog.Recovery, error) {
 	return s, rec, nil
 }
 
+// views are all views, in the order of folding.
+func (s *Shard) views() []View {
+	all := append([]View{s.opts.Queues}, s.opts.Views...)
+	if s.opts.Keys != nil {
+		all = append(all, s.opts.Keys)
+	}
+	return all
+}
+
 func (s *Shard) open() (rec commitlog.Recovery, err error) {
 	o, fs := &s.opts, s.opts.FS
 	if err := makeFolder(fs, o.Dir); err != nil {
@@ -188,7 +199,7 @@ func (s *Shard) open() (rec commitlog.Recovery, err error) {
 	if err := s.openStore(fs.PathJoin(o.Dir, "views")); err != nil {
 		return rec, err
 	}
-	for _, v := range append([]View{o.Queues}, o.Views...) {
+	for _, v := range s.views() {
 		if err := v.Load(s.store); err != nil {
 			return rec, fmt.Errorf("load view: %w", err)
 		}

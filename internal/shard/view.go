@@ -42,6 +42,14 @@ type RecordView interface {
 	FoldRecord(at At, record []byte) (counts bool, err error)
 }
 
+// KeyIndex is a view of keys that the leader has at hand ([Batch.Keys]): FoldRecord is
+// called only for records whose batch is not.
+type KeyIndex interface {
+	RecordView
+	// Append folds one key of the record at a place.
+	Append(hash uint64, at At)
+}
+
 // Holder is a view that refers to bytes of the log itself.
 type Holder interface {
 	// Needs is the oldest position that the view may still read, or a negative number.

@@ -5,6 +5,8 @@ import java.util.Date;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.TreeSet;
+import org.apache.rocketmq.client.QueryResult;
 import org.apache.rocketmq.client.consumer.DefaultMQPullConsumer;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
@@ -23,7 +25,7 @@ final class Positions {
         suite.add("start-timestamp", Positions::timestamp);
         suite.add("commit", Positions::commit);
         suite.add("offset-queries", Positions::queries);
-        suite.add("message-by-offset-id", Positions::messages);
+        suite.add("message-queries", Positions::messages);
     }
 
     private static void first(Rig rig) throws Exception {
@@ -145,5 +147,14 @@ final class Positions {
         Sending.sendAll(producer, topic, "other", 10);
         MessageExt byOffset = producer.viewMessage(topic, sent.getOffsetMsgId());
         Check.equal("wanted", new String(byOffset.getBody()), "message by its offset id");
+        rig.until(Rig.SOON, "the message by its unique id",
+            () -> new String(producer.viewMessage(topic, sent.getMsgId()).getBody()).equals("wanted"));
+        Set<String> found = new TreeSet<>();
+        rig.until(Rig.SOON, "the message by its key", () -> {
+            QueryResult result = producer.queryMessage(topic, "key-wanted", 32, 0, System.currentTimeMillis() + 60_000);
+            result.getMessageList().forEach(m -> found.add(new String(m.getBody())));
+            return found.contains("wanted");
+        });
+        Check.equal(Set.of("wanted"), found, "messages with the key");
     }
 }
