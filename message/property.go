@@ -75,7 +75,12 @@ const (
 	PropertyBornTimestamp       = "BORN_TIMESTAMP"
 	PropertyDLQOriginTopic      = "DLQ_ORIGIN_TOPIC"
 	PropertyDLQOriginMessageID  = "DLQ_ORIGIN_MESSAGE_ID"
-	PropertyCRC32               = "__CRC32#" // checksum of a record, always the last property
+	PropertyDLQReason           = "DLQ_REASON"   // ours: why a dead letter is one
+	PropertyDLQTime             = "DLQ_TIME"     // ours: since when, ms
+	PropertyDLQClient           = "DLQ_CLIENT"   // ours: who had it last, id and address as far as known
+	PropertyDLQAttempts         = "DLQ_ATTEMPTS" // ours: how often it was consumed in vain
+	PropertyLastAttempt         = "LAST_ATTEMPT" // ours: true when a failure makes the message a dead letter
+	PropertyCRC32               = "__CRC32#"     // checksum of a record, always the last property
 	PropertyTopicSysFlag        = "__RMQ.TRANSIENT.TOPIC_SYS_FLAG"
 	PropertyGroupSysFlag        = "__RMQ.TRANSIENT.GROUP_SYS_FLAG"
 )

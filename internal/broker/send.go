@@ -31,9 +31,9 @@ type SendRequest struct {
 	Properties   []byte // "name\1value\2…"
 	Body         []byte
 
-	dead     bool // it goes to a dead-letter topic instead
-	internal bool // the broker itself sends it: limits for clients do not count
-	arrived  bool // its delay is over
+	dead     string // why it goes to a dead-letter topic instead; "" when it does not
+	internal bool   // the broker itself sends it: limits for clients do not count
+	arrived  bool   // its delay is over
 }
 
 // Sent says where a request's messages are in the pass's batch.
@@ -147,29 +147,35 @@ func (p *Pass) oddDestination(r *SendRequest, d *destination) (*destination, err
 		}
 		return nil, refuse(GroupNotFound, "subscription group not exist, %s", name)
 	}
-	if p.b.isDead(r, &g.Group) {
+	if why := p.b.isDead(r, &g.Group); why != "" {
 		dead := p.find([]byte(message.DLQTopic(name)))
 		if dead == nil {
 			return nil, ErrCold
 		}
-		r.QueueID, r.dead = 0, true
+		r.QueueID, r.dead = 0, why
 		return dead, nil
 	}
 	return d, nil
 }
 
-// isDead says whether a message for the retry topic of g goes to the dead letters
+// isDead says why a message for the retry topic of g goes to the dead letters
 // instead: it was tried too often, or the group consumes in order (it holds queue
-// locks), and then sends only what it gives up.
-func (b *Broker) isDead(r *SendRequest, g *entry.Group) bool {
+// locks), and then sends only what it gives up. "" when it does not.
+func (b *Broker) isDead(r *SendRequest, g *entry.Group) string {
 	if r.internal {
-		return false
+		return ""
 	}
 	limit := g.RetryMaxTimes
 	if r.MaxReconsume >= 0 {
 		limit = r.MaxReconsume
 	}
-	return r.Reconsumed > limit || b.locks.held(g.Name)
+	switch {
+	case r.Reconsumed > limit:
+		return maxAttempts
+	case b.locks.held(g.Name):
+		return givenUp
+	}
+	return ""
 }
 
 func (p *Pass) chooseQueue(r *SendRequest, d *destination) (int32, error) {
@@ -205,7 +211,7 @@ func (p *Pass) sendOne(r *SendRequest, d *destination, queueID int32) (Sent, err
 	if info.oddDelay && !r.internal {
 		return Sent{}, refuse(MessageIllegal, "the delay level (DELAY) is not a number")
 	}
-	if info.timed() && !r.dead && !r.arrived {
+	if info.timed() && r.dead == "" && !r.arrived {
 		return p.sendTimed(r, d, queueID, &info)
 	}
 	return p.add(r, d, queueID, &info, parking{})
@@ -242,7 +248,7 @@ func (p *Pass) add(r *SendRequest, d *destination, queueID int32, info *scanned,
 	start := len(b.Records)
 	dst := message.BeginRecord(b.Records, &rec)
 	props := len(dst)
-	dst, keyAt, keyLen := p.appendProperties(dst, r.Properties, info, r.dead)
+	dst, keyAt, keyLen := p.appendProperties(dst, r, info)
 	tag := info.tagHash(dst[props:])
 	if park.on() {
 		dst = message.AppendPropertyAt(dst, props, message.PropertyRealTopic, d.topic.Name)
@@ -287,12 +293,14 @@ func (p *Pass) sysFlag(r *SendRequest, d *destination) int32 {
 
 // appendProperties appends the producer's properties and the broker's own, and
 // says where the unique key is.
-func (p *Pass) appendProperties(dst, props []byte, info *scanned, dead bool) (out []byte, keyAt, keyLen int) {
-	at := len(dst)
+func (p *Pass) appendProperties(dst []byte, r *SendRequest, info *scanned) (out []byte, keyAt, keyLen int) {
+	at, props := len(dst), r.Properties
 	switch {
-	case dead:
+	case r.dead != "":
 		dst = message.AppendWithout(dst, props, message.PropertyDelayLevel)
 		dst = message.AppendPropertyAt(dst, at, message.PropertyDelayLevel, "-1")
+		letter := deadLetter{reason: r.dead, attempts: r.Reconsumed, client: r.BornHost.String(), at: p.b.now()}
+		dst = letter.append(dst, at)
 		*info = scan(dst[at:])
 	case info.receipt:
 		dst = message.AppendWithout(dst, props, message.PropertyPopReceipt)

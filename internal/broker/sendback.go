@@ -17,7 +17,8 @@ type SendBackRequest struct {
 	DelayLevel int32
 	// MaxReconsume overrides the group's limit; negative: it does not.
 	MaxReconsume int32
-	Client       *Client
+	Client       *Client // who sends it back, as far as known
+	From         string  // its address
 }
 
 // SendBack puts a copy of a message into the group's retry topic, after a delay, or
@@ -60,10 +61,15 @@ func (b *Broker) SendBack(ctx context.Context, r *SendBackRequest) error {
 	if level == 0 {
 		level = 3 + rec.ReconsumeTimes
 	}
+	last := ""
+	if rec.ReconsumeTimes+1 >= limit {
+		last = "true"
+	}
 	b.Stats.SendBacks.Add(1)
 	send := b.copyOf(&rec, message.RetryTopic(r.Group))
 	send.QueueID = rand.Int32N(max(min(g.RetryQueues, retry.ReadQueues, retry.WriteQueues), 1)) // one that is consumed (C067)
 	send.Properties = retryProperties(r, &rec, level)
+	send.Properties = message.AppendProperty(send.Properties, message.PropertyLastAttempt, last)
 	return b.sendInternal(ctx, send)
 }
 
@@ -74,9 +80,52 @@ func (b *Broker) sendToDLQ(ctx context.Context, r *SendBackRequest, rec *message
 	}
 	send := b.copyOf(rec, dlq)
 	send.arrived = true // whatever delay the message had once
-	send.Properties = retryProperties(r, rec, 0)
+	letter := deadLetter{reason: maxAttempts, attempts: rec.ReconsumeTimes + 1, client: r.clientName(), at: b.now()}
+	if r.DelayLevel < 0 {
+		letter.reason = givenUp
+	}
+	send.Properties = letter.append(retryProperties(r, rec, 0), 0)
 	return b.sendInternal(ctx, send)
 }
+
+func (r *SendBackRequest) clientName() string {
+	if r.Client == nil {
+		return r.From
+	}
+	return r.Client.ID + "@" + r.From
+}
+
+// Why a message is a dead letter (property DLQ_REASON).
+const (
+	maxAttempts = "MAX_ATTEMPTS" // it was consumed in vain as often as the group tries
+	givenUp     = "GIVEN_UP"     // its consumer asked for it
+)
+
+// deadLetter is what a dead letter tells of itself beside what it always was.
+type deadLetter struct {
+	reason   string
+	attempts int32
+	client   string
+	at       int64 // ms
+}
+
+// append adds the properties to those that begin at dst[start]. Where there is no room for them, the message goes without.
+func (d *deadLetter) append(dst []byte, start int) []byte {
+	before := len(dst)
+	for _, p := range []struct{ name, value string }{
+		{message.PropertyDLQReason, d.reason}, {message.PropertyDLQTime, strconv.FormatInt(d.at, 10)},
+		{message.PropertyDLQClient, d.client}, {message.PropertyDLQAttempts, strconv.Itoa(int(d.attempts))},
+	} {
+		dst = message.AppendPropertyAt(dst, start, p.name, p.value)
+	}
+	if len(dst)-start > message.MaxProperties-ownRoom {
+		return dst[:before]
+	}
+	return dst
+}
+
+// ownRoom is more than the broker's own properties need.
+const ownRoom = 1 << 10
 
 // copyOf is a message like rec for another topic, tried once more often.
 func (b *Broker) copyOf(rec *message.Record, topic string) *SendRequest {
@@ -99,6 +148,7 @@ func retryProperties(r *SendBackRequest, rec *message.Record, level int32) []byt
 	for _, p := range []struct{ name, value string }{
 		{message.PropertyRealTopic, ""}, {message.PropertyRealQueueID, ""}, {message.PropertyTimerOutMs, ""},
 		{message.PropertyRetryTopic, topic}, {message.PropertyOriginMessageID, id}, {message.PropertyWait, "false"},
+		{message.PropertyLastAttempt, ""},
 		{message.PropertyDelayLevel, strconv.Itoa(int(level))},
 	} {
 		props = message.AppendProperty(message.AppendWithout(nil, props, p.name), p.name, p.value)

@@ -97,7 +97,7 @@ func (b *Broker) ensureDestination(ctx context.Context, r *SendRequest) error {
 	name := string(r.Topic)
 	if group, ok := message.GroupOfRetryTopic(name); ok {
 		g, err := b.ensureRetry(ctx, group, name)
-		if err != nil || !b.isDead(r, &g) {
+		if err != nil || b.isDead(r, &g) == "" {
 			return err
 		}
 		return b.ensureTopic(ctx, entry.Topic{Name: message.DLQTopic(group), ReadQueues: 1, WriteQueues: 1, Perm: permReadWrite})

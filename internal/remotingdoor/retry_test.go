@@ -3,6 +3,7 @@ package remotingdoor_test
 import (
 	"fmt"
 	"maps"
+	"strconv"
 	"testing"
 	"time"
 
@@ -93,7 +94,9 @@ func TestASendBackSaysWhenOrNever(t *testing.T) {
 		require.Equal(t, test.want, properties(c.await("%RETRY%G", 0, int64(i)))["DELAY"])
 	}
 	require.Equal(t, int32(0), c.sendBack("G", first.Position, -1, nil).Code)
-	require.Equal(t, "x", string(c.await("%DLQ%G", 0, 0).Body), "never: it goes to the dead letters")
+	dead := c.await("%DLQ%G", 0, 0)
+	require.Equal(t, "x", string(dead.Body), "never: it goes to the dead letters")
+	require.Equal(t, "GIVEN_UP", properties(dead)["DLQ_REASON"])
 }
 
 // remoting.md §6.9, quirk 11, C063, C069: the limit of attempts, and dead letters.
@@ -105,6 +108,7 @@ func TestTooManyAttemptsMakeADeadLetter(t *testing.T) {
 		fields  ext
 		dead    bool
 	}{
+		{"two below the group's limit", 1, 513, nil, false},
 		{"one below the group's limit", 2, 513, nil, false},
 		{"the group's limit", 3, 513, nil, true},
 		{"the client's own limit", 1, 513, ext{"maxReconsumeTimes": 1}, true},
@@ -126,8 +130,12 @@ func TestTooManyAttemptsMakeADeadLetter(t *testing.T) {
 			require.False(t, ok)
 			c.version = test.version
 			require.Equal(t, int32(0), c.sendBack("G", first.Position, 0, test.fields).Code)
+			before := time.Now().UnixMilli()
 			if !test.dead {
-				require.Equal(t, int32(test.tried+1), c.await("%RETRY%G", 0, 0).ReconsumeTimes)
+				again := c.await("%RETRY%G", 0, 0)
+				require.Equal(t, int32(test.tried+1), again.ReconsumeTimes)
+				_, last := properties(again)["LAST_ATTEMPT"]
+				require.Equal(t, test.tried != 1, last, "the last attempt is marked")
 				_, ok := r.b.Topic("%DLQ%G")
 				require.False(t, ok, "made when there is a dead letter")
 				return
@@ -139,6 +147,13 @@ func TestTooManyAttemptsMakeADeadLetter(t *testing.T) {
 			require.Equal(t, "0", p["DELAY"])
 			require.Equal(t, string(message.AppendOffsetID(nil, storeHost, first.Position)), p["ORIGIN_MESSAGE_ID"])
 			require.NotContains(t, p, "DLQ_ORIGIN_TOPIC")
+			require.NotContains(t, p, "LAST_ATTEMPT")
+			require.Equal(t, "MAX_ATTEMPTS", p["DLQ_REASON"])
+			require.Equal(t, fmt.Sprint(test.tried+1), p["DLQ_ATTEMPTS"])
+			require.Contains(t, p["DLQ_CLIENT"], "127.0.0.1:")
+			when, err := strconv.ParseInt(p["DLQ_TIME"], 10, 64)
+			require.NoError(t, err)
+			require.InDelta(t, before, when, 60_000)
 			topic, _ := r.b.Topic("%DLQ%G")
 			require.Equal(t, int32(6), topic.Perm, "dead letters can be read (C069)")
 			require.Equal(t, int32(1), topic.ReadQueues)
@@ -235,6 +250,9 @@ func TestASendToARetryTopicIsCounted(t *testing.T) {
 				require.Equal(t, "-1", p["DELAY"])
 				require.Equal(t, "T", p["RETRY_TOPIC"])
 				require.Equal(t, "TagA", p["TAGS"])
+				require.Equal(t, "MAX_ATTEMPTS", p["DLQ_REASON"])
+				require.Equal(t, fmt.Sprint(test.fields["reconsumeTimes"]), p["DLQ_ATTEMPTS"])
+				require.Contains(t, p["DLQ_CLIENT"], "127.0.0.1:")
 			}
 		})
 	}
@@ -247,7 +265,9 @@ func TestASendToTheRetryTopicOfAnOrderedGroupIsADeadLetter(t *testing.T) {
 	c.makeGroup("G", nil)
 	require.NotEmpty(t, c.lock("G", "c1", "T", 0))
 	c.ok(protocol.ReqSendMessage, sendFields("%RETRY%G", 0, "", ext{"reconsumeTimes": 1, "maxReconsumeTimes": 100}), []byte("given up"))
-	require.Equal(t, "given up", string(c.await("%DLQ%G", 0, 0).Body))
+	dead := c.await("%DLQ%G", 0, 0)
+	require.Equal(t, "given up", string(dead.Body))
+	require.Equal(t, "GIVEN_UP", properties(dead)["DLQ_REASON"])
 	c.unlock("G", "c1", "T", 0)
 	c.ok(protocol.ReqSendMessage, sendFields("%RETRY%G", 0, "", ext{"reconsumeTimes": 1}), []byte("again"))
 	require.Equal(t, "again", string(c.await("%RETRY%G", 0, 0).Body))

@@ -20,7 +20,7 @@ func sendMessageBack(ctx context.Context, r *request) *protocol.Command {
 	}
 	err := r.d.b.SendBack(ctx, &broker.SendBackRequest{
 		Group: h.Group, Position: message.Position(h.Offset), DelayLevel: h.DelayLevel,
-		MaxReconsume: limit, Client: r.client,
+		MaxReconsume: limit, Client: r.client, From: r.s.Remote().String(),
 	})
 	if err != nil {
 		return r.fail(err)
