@@ -165,8 +165,7 @@ func (l *Log) Err() error {
 
 // fail ends the log with an error of the disk; the first one counts.
 func (l *Log) fail(op, path string, err error) error {
-	var known *FailedError
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*FailedError](err); ok {
 		op, path, err = known.Op, known.Path, known.Err
 	}
 	if l.failed.CompareAndSwap(nil, &FailedError{Path: path, Op: op, Err: err}) {

@@ -184,7 +184,7 @@ func TestSegmentsTellTimes(t *testing.T) {
 		want := 1000 + all[len(all)-1].index
 		if i+1 < len(infos) {
 			want = 1000 + firstOf(infos[i+1].Start).index - 1
-			require.EqualValues(t, s.Size, s.Used)
+			require.Equal(t, s.Size, s.Used)
 		}
 		require.EqualValues(t, want, s.LastTime, "the active one, too")
 	}

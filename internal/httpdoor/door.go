@@ -90,7 +90,7 @@ func (d *Door) Run(ctx context.Context) error {
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()
 	if d.server.Shutdown(stop) != nil {
-		d.server.Close() // who has not taken its answer by now does not get it
+		_ = d.server.Close() // who has not taken its answer by now does not get it
 	}
 	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
 		return err

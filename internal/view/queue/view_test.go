@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -72,7 +73,7 @@ func appendTo(t testing.TB, q *Queue, n int) {
 func read(t testing.TB, q *Queue, from message.QueueOffset, dst []Entry) (n int, cold bool) {
 	t.Helper()
 	n, err := q.Read(from, dst)
-	if err == ErrCold {
+	if errors.Is(err, ErrCold) {
 		n, err = q.Stored().Read(from, dst)
 		cold = true
 	}
