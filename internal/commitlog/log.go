@@ -146,9 +146,6 @@ func (l *Log) Start() message.Position {
 	return 0
 }
 
-// MaxPayload is the size of the largest payload that Reserve takes.
-func (l *Log) MaxPayload() int { return int(l.limit) - HeaderSize }
-
 // RingBytes is how much of the newest log is kept in memory.
 func (l *Log) RingBytes() int64 { return l.ring.size }
 

@@ -234,15 +234,6 @@ func TestOtherSegmentSizeIsNoticed(t *testing.T) {
 	require.ErrorContains(t, err, "another process")
 }
 
-func TestDiskSpace(t *testing.T) {
-	free, total, err := DiskSpace(vfs.Default, t.TempDir())
-	require.NoError(t, err)
-	require.Positive(t, free)
-	require.Greater(t, total, free)
-	_, _, err = DiskSpace(vfs.NewMem(), "log")
-	require.ErrorIs(t, err, vfs.ErrUnsupported)
-}
-
 func TestWriteBackIsHarmless(t *testing.T) {
 	o := small(vfs.Default, false)
 	o.Dir = t.TempDir()

@@ -55,7 +55,7 @@ func ask(d *Door, method, path string, change ...func(*http.Request)) *httptest.
 		c(r)
 	}
 	w := httptest.NewRecorder()
-	d.Handler().ServeHTTP(w, r)
+	d.server.Handler.ServeHTTP(w, r)
 	return w
 }
 

@@ -21,9 +21,6 @@ func (b *Batch) Delete(key []byte) { b.keep(b.b.Delete(key, nil)) }
 // DeleteRange removes all keys k with from <= k < to.
 func (b *Batch) DeleteRange(from, to []byte) { b.keep(b.b.DeleteRange(from, to, nil)) }
 
-// Size is the number of bytes in the batch.
-func (b *Batch) Size() int { return b.b.Len() }
-
 func (b *Batch) keep(err error) {
 	if b.err == nil && err != nil {
 		b.err = fmt.Errorf("fill batch: %w", err)
