@@ -101,7 +101,7 @@ func (s *ownServer) stop() error {
 		}
 	case <-time.After(ownStop):
 		errs = append(errs, errors.New("the server did not stop in time"), s.process.Process.Kill())
-		_ = <-s.ended // it was killed
+		<-s.ended //nolint:errcheck // it was killed
 	}
 	return errors.Join(append(errs, os.RemoveAll(s.dir))...)
 }

@@ -108,10 +108,10 @@ func usualAnswers(addr string) map[int32]func(c, reply *protocol.Command) {
 				reply.Code, reply.Remark = protocol.RespTopicNotExist, "No topic route info"
 				return
 			}
-			reply.Body = protocol.AppendRoute(nil, &protocol.TopicRouteData{
+			reply.Body = protocol.AppendStandardJSON(nil, &protocol.TopicRouteData{
 				BrokerDatas: []protocol.BrokerData{broker},
 				QueueDatas:  []protocol.QueueData{{BrokerName: "broker-a", Perm: 6, ReadQueueNums: 2, WriteQueueNums: 2}},
-			}, c.Version, false)
+			})
 		},
 		protocol.ReqGetAllTopicListFromNameserver: body(protocol.TopicList{TopicList: []string{"orders", "TBW102", "%RETRY%billing", "elsewhere"}}),
 		protocol.ReqGetAllTopicConfig: body(protocol.TopicConfigWrapper{TopicConfigTable: map[string]protocol.TopicConfig{

@@ -34,7 +34,7 @@ func runServer(ctx context.Context, s daemon.Settings, reload *daemon.Reload, ov
 		return err
 	}
 	defer func() { err = errors.Join(err, data.Close()) }()
-	log.Info("metaq "+version, startAttrs(data, listeners)...)
+	log.Info("metaq starts", startAttrs(data, listeners)...)
 
 	n := &server{settings: s, current: reload.Current, override: override, listeners: listeners, log: log, started: time.Now(), failed: make(chan error, 1)}
 	if err := n.open(data.Path); err != nil {
@@ -194,7 +194,7 @@ func (n *server) port(listener string) int {
 
 // startAttrs are the attributes of the first line: where the data is and who listens where.
 func startAttrs(data *daemon.DataDir, listeners daemon.ListenerSet) []any {
-	attrs := []any{"data", data.Path, "node", data.Node.ID}
+	attrs := []any{"version", version, "data", data.Path, "node", data.Node.ID}
 	for _, ln := range listeners {
 		attrs = append(attrs, ln.Name, ln.Addr().String())
 	}

@@ -24,7 +24,7 @@ func TestConnect(t *testing.T) {
 	_, s := connected(t, nil)
 	c, err := Connect(t.Context(), "127.0.0.1:1;"+s.addr, Options{})
 	require.NoError(t, err)
-	require.Equal(t, s.addr, c.Server())
+	require.Equal(t, s.addr, c.server)
 	require.NoError(t, c.Close())
 	_, err = c.Brokers(t.Context())
 	require.Error(t, err)

@@ -51,9 +51,6 @@ func Connect(ctx context.Context, servers string, o Options) (*Client, error) {
 	return nil, errors.Join(problems...)
 }
 
-// Server is the address that the client was given.
-func (c *Client) Server() string { return c.server }
-
 // Close closes all connections.
 func (c *Client) Close() error {
 	c.mu.Lock()

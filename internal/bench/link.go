@@ -87,7 +87,7 @@ func (l *link) flush() error {
 func (l *link) close() {
 	_ = l.conn.Close() // whatever it was for is done
 	if l.rest != nil {
-		_ = <-l.rest // likewise
+		<-l.rest //nolint:errcheck // likewise
 		l.rest = nil
 	}
 }

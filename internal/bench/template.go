@@ -146,9 +146,6 @@ func (t *template) findMembers(o templateOptions, keyPrefix string, body, props 
 	}
 }
 
-// messages is how many messages a frame has.
-func (t *template) messages() int { return len(t.members) }
-
 // append appends the frame of s.
 func (t *template) append(dst []byte, s *sending) []byte {
 	start := len(dst)

@@ -70,9 +70,6 @@ var ErrCold = errors.New("needs a goroutine that may block")
 // with EnsureGroups, then pull again in a pass, which alone commits and lets wait.
 var ErrNewGroup = fmt.Errorf("the consumer group has to be made: %w", ErrCold)
 
-// ErrParked says that a pull waits: its answer comes through its Woken.
-var ErrParked = errors.New("waits for a message")
-
 // AsError gives the reason of any error that a use case or a batch returned.
 func AsError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/metaqio/metaq/internal/view/key"
@@ -39,18 +40,17 @@ type QueryResult struct {
 
 // Query looks for messages by a key or tag. It reads the disk, within the budget of
 // cold reads. Nothing found is no error.
-func (b *Broker) Query(ctx context.Context, q *Query) (QueryResult, error) {
+func (b *Broker) Query(ctx context.Context, q *Query) (res QueryResult, err error) {
 	leave, err := b.cold.enter(ctx)
 	if err != nil {
 		return QueryResult{}, err
 	}
 	defer leave()
-	var res QueryResult
 	b.shard.RLock()
 	search := b.keys.Search()
 	res.LastTime, res.LastPosition = b.keys.Last()
 	b.shard.RUnlock()
-	defer search.Close()
+	defer func() { err = errors.Join(err, search.Close()) }()
 	var found []message.Position
 	if q.Kind == Tag {
 		found, err = b.findTag(ctx, q)

@@ -93,7 +93,7 @@ func (b *Broker) logDrop(before message.Position, why string, use float64) {
 	if why == whyFull {
 		level = slog.LevelWarn
 	}
-	b.log.Log(context.Background(), level, "old messages are given up", "why", why, "log is to begin at", int64(before), "disk_use", use)
+	b.log.Log(context.Background(), level, "old messages are given up", "why", why, "log_begins_at", int64(before), "disk_use", use)
 }
 
 // trim finds the smallest offsets of all queues again, and says whether that is done.

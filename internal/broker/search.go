@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"sort"
 
 	"github.com/metaqio/metaq/internal/view/queue"
@@ -34,7 +35,7 @@ func (w *window) entry(off message.QueueOffset) (queue.Entry, error) {
 	w.b.shard.RLock()
 	n, err := w.q.Read(off, e[:])
 	w.b.shard.RUnlock()
-	if err == queue.ErrCold {
+	if errors.Is(err, queue.ErrCold) {
 		n, err = w.stored.Read(off, e[:])
 	}
 	if err == nil && n == 0 {

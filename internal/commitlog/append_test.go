@@ -186,13 +186,14 @@ func TestAppendFrameRefusesWhatDoesNotBelong(t *testing.T) {
 
 func TestReserveRefuses(t *testing.T) {
 	l, _ := open(t, small(vfs.NewMem(), false))
-	_, _, err := l.Reserve(l.MaxPayload() + 1)
+	largest := int(l.limit) - HeaderSize
+	_, _, err := l.Reserve(largest + 1)
 	require.ErrorIs(t, err, ErrTooLarge)
 	require.ErrorContains(t, err, "limit 16384")
 	_, _, err = l.Reserve(-1)
 	require.ErrorIs(t, err, ErrTooLarge)
-	add(t, l, 1, 1, l.MaxPayload())
-	add(t, l, 1, 2, l.MaxPayload())
+	add(t, l, 1, 1, largest)
+	add(t, l, 1, 2, largest)
 	_, _, err = l.Reserve(0)
 	require.ErrorIs(t, err, ErrUnwritten)
 	require.NoError(t, l.Write())

@@ -228,7 +228,7 @@ func (p *player) cutPower(mem *vfs.MemFS, keep int, rng *rand.Rand) {
 	last := int(r.LastIndex)
 	if last == 0 && p.synced > 0 {
 		last = p.synced // everything was dropped but an empty last segment
-		require.Equal(p.t, p.synced, len(p.now))
+		require.Len(p.t, p.now, p.synced)
 	}
 	list := p.next
 	if last > len(list) || last > 0 && r.LastIndex > 0 && list[last-1].term != r.LastTerm {

@@ -1,22 +1,6 @@
 package commitlog
 
-import (
-	"fmt"
-
-	"github.com/cockroachdb/pebble/v2/vfs"
-
-	"github.com/metaqio/metaq/message"
-)
-
-// DiskSpace returns how many bytes are free for this process, and how many there are, on the disk that holds a directory. The error is
-// vfs.ErrUnsupported where that is unknown (an in-memory disk).
-func DiskSpace(fs vfs.FS, dir string) (free, total int64, err error) {
-	u, err := fs.GetDiskUsage(dir)
-	if err != nil {
-		return 0, 0, fmt.Errorf("ask for the space on the disk of %s: %w", dir, err)
-	}
-	return int64(u.AvailBytes), int64(u.TotalBytes), nil
-}
+import "github.com/metaqio/metaq/message"
 
 // WriteBack asks the operating system to begin putting on the disk what was written since the last WriteBack, and does not wait. Called every
 // MiB or so under durability async, it leaves little to do for the sync that follows, and short waits for the writes beside it. It promises

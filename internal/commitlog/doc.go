@@ -54,7 +54,7 @@
 //	scan.go, recover.go  reading segments from front to back, and recovery
 //	read.go, gather.go   reads of a running log
 //	verify.go, walk.go   reads without the lock, for tools
-//	disk.go              free space, early write-back
+//	disk.go              early write-back
 //
 // Everything goes through vfs.FS, so that tests cut the power and let the disk fail at every step (crash_test.go, error_test.go). The stories of
 // testdata/*.txt show recovery by example; `go test -run Stories -rewrite` writes them anew.

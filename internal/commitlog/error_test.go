@@ -119,6 +119,9 @@ func errorRun(t *testing.T, kind errorfs.OpKind, n int64, prewrite bool) bool {
 			requireFailed(t, p.log, f)
 		}
 		require.NoError(t, p.log.Close())
+		if f := p.log.failed.Load(); f != nil && failed == nil { // or even later
+			failed = f
+		}
 	}
 	if failed != nil {
 		require.True(t, fail.fired.Load(), "%v", failed)

@@ -2,7 +2,6 @@ package commitlog
 
 import (
 	"bytes"
-	"errors"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -77,7 +76,7 @@ func FuzzRecover(f *testing.F) {
 		l, frames, r, err := tryOpen(o, 0)
 		if err != nil {
 			var damage *CorruptError
-			require.True(t, errors.As(err, &damage), "%v", err)
+			require.ErrorAs(t, err, &damage)
 			require.NotEmpty(t, report.Problems)
 			delete(before, lockName)
 			after := contents(t, fs)

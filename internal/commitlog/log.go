@@ -146,9 +146,6 @@ func (l *Log) Start() message.Position {
 	return 0
 }
 
-// MaxPayload is the size of the largest payload that Reserve takes.
-func (l *Log) MaxPayload() int { return int(l.limit) - HeaderSize }
-
 // RingBytes is how much of the newest log is kept in memory.
 func (l *Log) RingBytes() int64 { return l.ring.size }
 
@@ -165,8 +162,7 @@ func (l *Log) Err() error {
 
 // fail ends the log with an error of the disk; the first one counts.
 func (l *Log) fail(op, path string, err error) error {
-	var known *FailedError
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*FailedError](err); ok {
 		op, path, err = known.Op, known.Path, known.Err
 	}
 	if l.failed.CompareAndSwap(nil, &FailedError{Path: path, Op: op, Err: err}) {

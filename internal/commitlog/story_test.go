@@ -64,7 +64,7 @@ func (s *story) play(text string) string {
 			continue
 		}
 		s.out.Reset()
-		for _, line := range strings.Split(strings.TrimSpace(commands), "\n") {
+		for line := range strings.SplitSeq(strings.TrimSpace(commands), "\n") {
 			if !strings.HasPrefix(line, "#") {
 				s.command(strings.Fields(line))
 			}

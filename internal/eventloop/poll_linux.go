@@ -53,7 +53,7 @@ func NewPoll() (*Poll, error) {
 	// Edge-triggered: each write is one event, and nobody has to read the counter back.
 	ev := event(unix.EPOLLIN|unix.EPOLLET, wakeToken)
 	if err := unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, wake, &ev); err != nil {
-		p.Close()
+		_ = p.Close() // the error to tell is the other one
 		return nil, fmt.Errorf("watch eventfd: %w", err)
 	}
 	return p, nil
@@ -108,7 +108,7 @@ func (p *Poll) Wake() {
 		return
 	}
 	one := uint64(1) // the counter's value is never read, only that it changes: it lasts for 2^64 wake-ups
-	syscall.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&one)), unsafe.Sizeof(one))
+	_, _, _ = syscall.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&one)), unsafe.Sizeof(one))
 }
 
 // take translates n raw events and drops the wake-up, whose only meaning is that Block returned.

@@ -76,10 +76,5 @@ func (f *Filter) MatchProperties(props []byte) bool {
 	if !ok {
 		return false
 	}
-	for _, t := range f.tags {
-		if t == string(tag) {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(f.tags, string(tag))
 }

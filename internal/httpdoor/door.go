@@ -75,9 +75,6 @@ func (d *Door) Configure(c Config) { d.conf.Store(&c) }
 // It returns when the connection is taken.
 func (d *Door) ServeConn(c net.Conn) { d.conns.put(c) }
 
-// Handler serves the paths of the door, for a server other than its own.
-func (d *Door) Handler() http.Handler { return d.server.Handler }
-
 // Run serves connections until ctx ends; requests under way get a moment to finish. It is called once.
 func (d *Door) Run(ctx context.Context) error {
 	ended := make(chan error, 1)
@@ -90,7 +87,7 @@ func (d *Door) Run(ctx context.Context) error {
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()
 	if d.server.Shutdown(stop) != nil {
-		d.server.Close() // who has not taken its answer by now does not get it
+		_ = d.server.Close() // who has not taken its answer by now does not get it
 	}
 	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
 		return err

@@ -29,10 +29,10 @@ func (d *Door) RefuseHTTP2(c net.Conn) {
 		return
 	}
 	if half, ok := c.(interface{ CloseWrite() error }); ok {
-		half.CloseWrite()
+		_ = half.CloseWrite()
 	}
 	// Closing while something is unread would reset the connection, and take the reason away from the client.
-	io.Copy(io.Discard, io.LimitReader(c, refuseMax))
+	_, _ = io.Copy(io.Discard, io.LimitReader(c, refuseMax))
 }
 
 // appendHTTP2Refusal appends the server's empty SETTINGS, which must come first, and a GOAWAY with the reason.

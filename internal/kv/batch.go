@@ -24,9 +24,6 @@ func (b *Batch) DeleteRange(from, to []byte) { b.keep(b.b.DeleteRange(from, to, 
 // Fail makes the batch one that cannot be committed: something that belongs to it went wrong.
 func (b *Batch) Fail(err error) { b.keep(err) }
 
-// Size is the number of bytes in the batch.
-func (b *Batch) Size() int { return b.b.Len() }
-
 func (b *Batch) keep(err error) {
 	if b.err == nil && err != nil {
 		b.err = fmt.Errorf("fill batch: %w", err)

@@ -2,7 +2,7 @@ package kv
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -41,12 +41,7 @@ func (d *badDisk) hits(kind errorfs.OpKind) bool {
 	if len(d.kinds) == 0 {
 		return kind == errorfs.OpCreate || kind == errorfs.OpFileWrite || kind == errorfs.OpFileWriteAt || kind == errorfs.OpLink || kind == errorfs.OpRename
 	}
-	for _, k := range d.kinds {
-		if k == kind {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(d.kinds, kind)
 }
 
 func (d *badDisk) fail(err error) { d.err.Store(&err) }
@@ -166,7 +161,7 @@ func TestBadDiskEndsTheStoreWithThePath(t *testing.T) {
 			}
 			require.ErrorIs(t, err, syscall.EIO)
 			if kind != errorfs.OpCreate {
-				require.True(t, strings.Contains(err.Error(), "views"), "%v", err)
+				require.ErrorContains(t, err, "views")
 			}
 			disk.heal()
 			require.ErrorIs(t, s.Flush(), syscall.EIO, "it is final")

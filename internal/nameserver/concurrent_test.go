@@ -48,7 +48,7 @@ func TestManyAtOnce(t *testing.T) {
 		for n := range int32(rounds) {
 			h.set(topicWith("T", 6, 1+n), topicWith("L"+strconv.Itoa(int(n)), 6, 1))
 			s.LocalChanged()
-			require.EqualValues(t, 1+n, localQueues(t, s))
+			require.Equal(t, 1+n, localQueues(t, s))
 		}
 	})
 	all.Go(func() {

@@ -94,7 +94,7 @@ func TestLocalTopicsFollowEachChange(t *testing.T) {
 	for n := range int32(3) {
 		h.set(topicWith("T", 6, 5+n), topicWith("N"+strconv.Itoa(int(n)), 6, 1))
 		s.LocalChanged()
-		require.EqualValues(t, 5+n, routeOf(t, s, c, "T").QueueDatas[0].ReadQueueNums)
+		require.Equal(t, 5+n, routeOf(t, s, c, "T").QueueDatas[0].ReadQueueNums)
 		require.NotNil(t, routeOf(t, s, c, "N"+strconv.Itoa(int(n))))
 		require.Nil(t, routeOf(t, s, c, "N"+strconv.Itoa(int(n-1))))
 	}

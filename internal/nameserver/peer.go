@@ -157,7 +157,7 @@ func (p *peer) connect(ctx context.Context) error {
 
 func (p *peer) disconnect() {
 	if p.client != nil {
-		p.client.Close() //nolint:errcheck // nothing is lost with it
+		p.client.Close() // nothing is lost with it
 		p.client = nil
 	}
 }

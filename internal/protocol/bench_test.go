@@ -91,7 +91,7 @@ func BenchmarkAppendRoute(b *testing.B) {
 	var dst []byte
 	b.ReportAllocs()
 	for b.Loop() {
-		dst = AppendRoute(dst[:0], route, ServerVersion, false)
+		dst = AppendStandardJSON(dst[:0], route)
 	}
 }
 

@@ -1,9 +1,6 @@
 package protocol
 
-import (
-	"cmp"
-	"slices"
-)
+import "cmp"
 
 // A DataVersion tells two states of a table apart. Equality of all three parts means
 // unchanged.
@@ -24,32 +21,13 @@ func compareQueues(a, b MessageQueue) int {
 	return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.BrokerName, b.BrokerName), cmp.Compare(a.QueueId, b.QueueId))
 }
 
-// SortQueues sorts by topic, broker and number, which is the order in which clients and
-// brokers share queues out.
-func SortQueues(queues []MessageQueue) { slices.SortFunc(queues, compareQueues) }
-
-// TopicRouteData is where a topic is: the body of 105 and 217. Clients get it from
-// [AppendRoute].
+// TopicRouteData is where a topic is: the body of 105 and 217.
 type TopicRouteData struct {
 	BrokerDatas               []BrokerData                     `json:"brokerDatas"`
 	FilterServerTable         map[string][]string              `json:"filterServerTable"` // obsolete, empty
 	OrderTopicConf            string                           `json:"orderTopicConf,omitempty"`
 	QueueDatas                []QueueData                      `json:"queueDatas"`
 	TopicQueueMappingByBroker map[string]TopicQueueMappingInfo `json:"topicQueueMappingByBroker,omitempty"` // static topics
-}
-
-// standardJSONSince is the version from which on clients read routes as standard JSON:
-// 4.9.4.
-const standardJSONSince = 401
-
-// AppendRoute appends a route in the form for a request of that version: with quoted
-// keys from 4.9.4 on, or when the request asks for it, else as Java writes it: clients
-// in Go and C++ read the bare keys textually.
-func AppendRoute(dst []byte, route *TopicRouteData, version int32, acceptStandardJSONOnly bool) []byte {
-	if version >= standardJSONSince || acceptStandardJSONOnly {
-		return AppendStandardJSON(dst, route)
-	}
-	return AppendJSON(dst, route)
 }
 
 // QueueData tells the queues of a topic on one broker.

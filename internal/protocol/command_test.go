@@ -258,7 +258,7 @@ func TestAppendJSONString(t *testing.T) {
 		require.Equal(t, want, string(AppendJSONString(nil, in)))
 		require.Equal(t, want, string(AppendJSONString(nil, []byte(in))))
 	}
-	require.Equal(t, `"\u00e9\ud83d\ude00a\u0001"`, string(AppendJSONStringASCII(nil, "é😀a\x01")))
+	require.Equal(t, `"\u00e9\ud83d\ude00a\u0001"`, string(appendString(nil, "é😀a\x01", true)))
 }
 
 func FuzzFrameSize(f *testing.F) {

@@ -62,10 +62,6 @@ func (e *Ext) Len() int { return len(e.fields) }
 // At gives field i.
 func (e *Ext) At(i int) *Field { return &e.fields[i] }
 
-// MarkPresent makes an empty list appear in the frame as "extFields":{}: Java
-// clients fail on a send response without any.
-func (e *Ext) MarkPresent() { e.present = true }
-
 // Get gives the value of a field; the last one counts when there are several.
 func (e *Ext) Get(key string) (value []byte, ok bool) {
 	for i := len(e.fields) - 1; i >= 0; i-- {

@@ -24,11 +24,6 @@ func AppendJSONString[S ~string | ~[]byte](dst []byte, s S) []byte {
 	return appendString(dst, s, false)
 }
 
-// AppendJSONStringASCII is AppendJSONString with \uXXXX for all that is not ASCII.
-func AppendJSONStringASCII[S ~string | ~[]byte](dst []byte, s S) []byte {
-	return appendString(dst, s, true)
-}
-
 func appendString[S ~string | ~[]byte](dst []byte, s S, ascii bool) []byte {
 	dst = append(dst, '"')
 	start := 0

@@ -151,7 +151,7 @@ func remake(f *vectorFrame, encoding Encoding, body []byte, present bool) *Comma
 		c.Ext.Set(key, value)
 	}
 	if present {
-		c.Ext.MarkPresent()
+		c.Ext.present = true
 	}
 	return c
 }

@@ -67,7 +67,6 @@ type Node struct {
 	st      *storage
 	state   *state
 	leader  bool
-	leadID  uint64
 	term    uint64
 	applied uint64
 	// leadFrom is the index of the empty entry that the leader began its term with.
@@ -121,12 +120,6 @@ func (n *Node) Term() uint64 { return n.term }
 
 // NextIndex is the index that the next proposed entry gets.
 func (n *Node) NextIndex() uint64 { return n.st.last() + 1 + uint64(len(n.staged)) }
-
-// Applied is the index of the last entry that was handed to Apply.
-func (n *Node) Applied() uint64 { return n.applied }
-
-// Leader is the node that leads as far as this one knows; 0 when unknown.
-func (n *Node) Leader() uint64 { return n.leadID }
 
 // Campaign asks for votes now.
 func (n *Node) Campaign() error { return n.rn.Campaign() }
@@ -211,7 +204,7 @@ func (n *Node) handle(rd *raft.Ready) error {
 
 func (n *Node) role(s *raft.SoftState) {
 	was := n.leader
-	n.leader, n.leadID = s.RaftState == raft.StateLeader, s.Lead
+	n.leader = s.RaftState == raft.StateLeader
 	if n.leader != was {
 		n.leadFrom = 0
 		n.staged = n.staged[:0]

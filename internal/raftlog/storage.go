@@ -1,6 +1,7 @@
 package raftlog
 
 import (
+	"errors"
 	"fmt"
 
 	"go.etcd.io/raft/v3"
@@ -121,7 +122,7 @@ func (s *storage) older(lo, hi uint64) ([]desc, error) {
 		}
 		return nil
 	})
-	if err != nil && err != errEnough {
+	if err != nil && !errors.Is(err, errEnough) {
 		return nil, err
 	}
 	if uint64(len(out)) != hi-lo {

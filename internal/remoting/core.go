@@ -2,6 +2,7 @@ package remoting
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -309,12 +310,12 @@ func (c *core) check(s *Session) {
 	case s.over:
 		s.hard = true
 		s.Touched()
-	case reason == ErrStalled:
+	case errors.Is(reason, ErrStalled):
 		if c.stalled(s) {
 			c.warn(&c.srv.throttles.stalled, "closing connection: unfinished frame", s, ErrStalled)
 			c.end(s, ErrStalled, false)
 		}
-	case reason == ErrSlowReader:
+	case errors.Is(reason, ErrSlowReader):
 		c.warn(&c.srv.throttles.slow, "closing connection: it does not take its answers", s, ErrSlowReader)
 		c.end(s, ErrSlowReader, true)
 	default:

@@ -89,7 +89,7 @@ func (l *loop) close() {
 	l.box.close()
 	l.begin()
 	l.finish()
-	l.poll.Close()
+	_ = l.poll.Close() // nothing is left that could suffer
 }
 
 // wait returns what is ready, waiting for it only when there is nothing else to do.

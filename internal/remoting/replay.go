@@ -57,7 +57,7 @@ func (srv *Server) handshake(c *replayConn, l *listener) {
 		srv.warn(&srv.throttles.handshake, "closing connection: TLS handshake", "listener", l.name,
 			"remote", c.RemoteAddr(), "error", err)
 		srv.counters.closed[reasonIndex(ErrBroken)].Add(1)
-		c.Close()
+		_ = c.Close()
 		l.left(srv)
 		return
 	}

@@ -220,7 +220,7 @@ func (r *routine) after(s *Session) {
 		s.linger = true
 		r.watch(s, lingerTime)
 		if half, ok := r.conn.(interface{ CloseWrite() error }); ok {
-			half.CloseWrite()
+			_ = half.CloseWrite()
 		}
 	}
 	if s.held || s.over {

@@ -104,7 +104,7 @@ func TestNotify(t *testing.T) {
 		for range 3 {
 			require.Equal(t, "40 true b", wait(t, got))
 		}
-		s = ts.session(c)
+		ts.session(c)
 		eventually(t, func() bool { return ts.srv.Stats().FramesIn >= 2 }, "counted")
 		require.EqualValues(t, 2, ts.srv.Stats().FramesIn, "one-way requests are not answered")
 	})

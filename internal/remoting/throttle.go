@@ -41,6 +41,6 @@ func (srv *Server) warn(t *throttle, msg string, args ...any) {
 		if dropped > 0 {
 			args = append(args, "similar", dropped)
 		}
-		srv.opts.Log.Log(context.Background(), slog.LevelWarn, msg, args...)
+		srv.opts.Log.Log(context.Background(), slog.LevelWarn, msg, args...) //nolint:sloglint // the callers' messages are constant
 	}
 }

@@ -2,6 +2,7 @@ package remotingdoor_test
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -14,9 +15,7 @@ import (
 
 func queryFields(topic, key string, most int, more ext) ext {
 	e := ext{"topic": topic, "key": key, "maxNum": most, "beginTimestamp": 0, "endTimestamp": int64(math.MaxInt64)}
-	for k, v := range more {
-		e[k] = v
-	}
+	maps.Copy(e, more)
 	return e
 }
 

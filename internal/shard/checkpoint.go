@@ -125,7 +125,7 @@ func (s *Shard) dropSegments() {
 	if n, err := s.log.Drop(before); err != nil {
 		s.fail(fmt.Errorf("drop old segments: %w", err))
 	} else if n > 0 {
-		s.opts.Log.Info("old segments dropped", "segments", n, "log begins at", int64(s.log.Start()))
+		s.opts.Log.Info("old segments dropped", "segments", n, "log_begins_at", int64(s.log.Start()))
 	}
 }
 

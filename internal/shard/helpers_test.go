@@ -2,6 +2,7 @@ package shard_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -129,7 +130,7 @@ func (r *replica) bodies(topicName string, queueID int32) (out []string, err err
 	var e [1]queue.Entry
 	for off := message.QueueOffset(0); off < q.End(); off++ {
 		n, err := q.Read(off, e[:])
-		if err == queue.ErrCold {
+		if errors.Is(err, queue.ErrCold) {
 			n, err = q.Stored().Read(off, e[:])
 		}
 		if err != nil || n != 1 {

@@ -336,10 +336,9 @@ func stamp(records []byte, b *Batch, term uint64) {
 
 // takeBack undoes what propose did: the newest assignments first.
 func (s *Shard) takeBack(batches []*Batch, begin message.Position, err error) error {
-	for i := len(batches) - 1; i >= 0; i-- {
-		msgs := batches[i].Msgs
-		for k := len(msgs) - 1; k >= 0; k-- {
-			msgs[k].Target.Rewind(msgs[k].Offset)
+	for _, b := range slices.Backward(batches) {
+		for _, m := range slices.Backward(b.Msgs) {
+			m.Target.Rewind(m.Offset)
 		}
 	}
 	if e := s.log.Rollback(begin); e != nil && !errors.Is(err, commitlog.ErrFailed) {

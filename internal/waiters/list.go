@@ -62,13 +62,3 @@ func (l *List) NotifyAll() {
 		w.Notify()
 	}
 }
-
-// Len is the number of waiters.
-func (l *List) Len() (n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for w := l.head; w != nil; w = w.next {
-		n++
-	}
-	return n
-}

@@ -25,7 +25,8 @@ func TestStartAndStop(t *testing.T) {
 	var first map[string]any
 	line, _, _ := strings.Cut(s.log.String(), "\n")
 	require.NoError(t, json.Unmarshal([]byte(line), &first), "the log is JSON where no terminal is: %s", line)
-	require.Contains(t, first["msg"], "metaq ")
+	require.Equal(t, "metaq starts", first["msg"])
+	require.NotEmpty(t, first["version"])
 	require.Equal(t, filepath.Join(dir, "data"), first["data"])
 	for _, listener := range []string{"nameserver", "broker", "vip", "grpc", "http"} {
 		require.Equal(t, s.addrs[listener], first[listener])

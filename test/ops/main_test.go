@@ -88,15 +88,14 @@ func (o *output) String() string {
 
 // server is a running program.
 type server struct {
-	t      *testing.T
-	dir    string
-	cmd    *exec.Cmd
-	log    *output
-	ended  chan struct{}
-	err    error             // of the process; after ended
-	addrs  map[string]string // of the listeners
-	pid    int               // as the ready file says
-	logged int               // how much of the log await has seen
+	t     *testing.T
+	dir   string
+	cmd   *exec.Cmd
+	log   *output
+	ended chan struct{}
+	err   error             // of the process; after ended
+	addrs map[string]string // of the listeners
+	pid   int               // as the ready file says
 }
 
 // arguments are those of a server with its data in dir, on free ports; its segments are small, since tests are many.

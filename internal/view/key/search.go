@@ -2,6 +2,7 @@ package key
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/metaqio/metaq/message"
 )
@@ -26,14 +27,13 @@ func (v *View) Search() *Search {
 // are asked for; others may be among them, as may be messages with another key.
 func (s *Search) Each(h Hash, begin, end int64, f func(message.Position) bool) error {
 	for _, items := range s.items {
-		for i := len(items) - 1; i >= 0; i-- {
-			if items[i].hash == h && !f(items[i].pos) {
+		for _, i := range slices.Backward(items) {
+			if i.hash == h && !f(i.pos) {
 				return nil
 			}
 		}
 	}
-	for i := len(s.runs) - 1; i >= 0; i-- {
-		r := s.runs[i]
+	for _, r := range slices.Backward(s.runs) {
 		if r.Last < begin || r.First > end {
 			continue
 		}

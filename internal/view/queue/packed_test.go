@@ -26,9 +26,10 @@ func TestPacked(t *testing.T) {
 		for i := range entries {
 			pos += 1 + message.Position(r.Int64N(1<<r.IntN(40)))
 			entries[i] = Entry{Position: pos, Size: 300}
-			if round%3 == 1 {
+			switch round % 3 {
+			case 1:
 				entries[i].Size, entries[i].Tag = r.Int32(), int64(int32(r.Uint32()))
-			} else if round%3 == 2 {
+			case 2:
 				entries[i].Tag = int64(r.Uint64())
 			}
 		}

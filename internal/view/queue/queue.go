@@ -49,9 +49,6 @@ type Queue struct {
 // ID is the queue's number in its topic.
 func (q *Queue) ID() int32 { return q.id }
 
-// Topic is the queue's topic.
-func (q *Queue) Topic() *Topic { return q.topic }
-
 // End is the offset that the next message gets: one more than the newest readable.
 func (q *Queue) End() message.QueueOffset { return q.end }
 

@@ -49,10 +49,6 @@ func (s Stored) Read(from message.QueueOffset, dst []Entry) (n int, err error) {
 // Min is the smallest offset whose message retention has left.
 func (q *Queue) Min() message.QueueOffset { return message.QueueOffset(q.min.Load()) }
 
-// Start is where the log begins for readers: retention gave up what is before.
-// REQUIRES: the state lock, shared.
-func (v *View) Start() message.Position { return v.start }
-
 // Bounds takes down what Trim needs of every queue that reaches back before the
 // start of the log, as far as is known. REQUIRES: the state lock, shared.
 func (v *View) Bounds() (out []Bound) {

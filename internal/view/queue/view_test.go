@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -72,7 +73,7 @@ func appendTo(t testing.TB, q *Queue, n int) {
 func read(t testing.TB, q *Queue, from message.QueueOffset, dst []Entry) (n int, cold bool) {
 	t.Helper()
 	n, err := q.Read(from, dst)
-	if err == ErrCold {
+	if errors.Is(err, ErrCold) {
 		n, err = q.Stored().Read(from, dst)
 		cold = true
 	}
@@ -111,7 +112,7 @@ func TestQueuesAreMadeAndOnlyGrow(t *testing.T) {
 	require.Same(t, topic, v.Topic([]byte("T")))
 	require.Len(t, topic.Queues, 5)
 	require.Equal(t, int32(4), topic.Queues[4].ID())
-	require.Same(t, topic, topic.Queues[4].Topic())
+	require.Same(t, topic, topic.Queues[4].topic)
 	for _, k := range v.Commands() {
 		require.Error(t, v.FoldCommand(shard.At{}, entry.Raw{Kind: k, Body: []byte{0xff}}))
 	}
@@ -352,7 +353,7 @@ func TestRetentionTrimsQueues(t *testing.T) {
 		v = loaded(t, s, 4)
 		queues = v.Topic([]byte("T")).Queues
 		require.Equal(t, want, queues[0].Min(), "kept")
-		require.Equal(t, before, v.Start())
+		require.Equal(t, before, v.start)
 		requireAll(t, queues[0], queues[0].Min())
 	}
 	trim(5_000_000) // everything
@@ -366,7 +367,7 @@ func TestRetentionTrimsQueues(t *testing.T) {
 	appendTo(t, queues[0], 1)
 	require.Equal(t, message.QueueOffset(1001), queues[0].End())
 	fold(t, v, &entry.DropLog{Before: 7})
-	require.Equal(t, message.Position(5_000_000), v.Start(), "never back")
+	require.Equal(t, message.Position(5_000_000), v.start, "never back")
 }
 
 // What is not in the store yet cannot be trimmed exactly: it is to be tried again.

@@ -17,12 +17,6 @@ type Topic struct {
 // Readable says whether consumers may read from the topic.
 func (t *Topic) Readable() bool { return t.Perm&PermRead != 0 }
 
-// Writable says whether clients may send to the topic.
-func (t *Topic) Writable() bool { return t.Perm&PermWrite != 0 }
-
-// Inherits says whether the topic is a template for topics that are created by a send.
-func (t *Topic) Inherits() bool { return t.Perm&PermInherit != 0 }
-
 // Permission bits of a topic.
 const (
 	PermInherit = 1

@@ -32,8 +32,6 @@ func TestATopicIsWhatWasPutLast(t *testing.T) {
 	first := v.Get([]byte("T"))
 	require.Equal(t, int32(2), first.WriteQueues)
 	require.True(t, first.Readable())
-	require.False(t, first.Writable())
-	require.False(t, first.Inherits())
 	require.Equal(t, catalog.Version{Counter: 1, Time: 5}, v.Version())
 	require.Equal(t, int64(1), v.Changes())
 
@@ -41,7 +39,7 @@ func TestATopicIsWhatWasPutLast(t *testing.T) {
 	require.Same(t, first, v.Get([]byte("T")), "the same again is no change")
 	require.Equal(t, int64(1), v.Changes())
 	require.NoError(t, v.FoldCommand(shard.At{Time: 7}, raw(put(entry.Topic{Name: "T", ReadQueues: 1, WriteQueues: 2, Perm: 3}))))
-	require.True(t, v.Get([]byte("T")).Inherits())
+	require.False(t, v.Get([]byte("T")).Readable())
 	require.Equal(t, int32(4), first.Perm, "who holds the old one keeps it as it was")
 
 	require.NoError(t, v.FoldCommand(shard.At{Time: 8}, raw(&entry.DeleteTopic{Name: "T"})))
