@@ -37,6 +37,14 @@ func (o *Open) due() int64 {
 	return o.Stored
 }
 
+// Due is when its producer is to be asked, in ms, where the broker's immunity is immunity (ms).
+func (o *Open) Due(immunity int64) int64 {
+	if o.young() {
+		return o.due() + immunity
+	}
+	return o.due()
+}
+
 // young says whether the broker's immunity counts.
 func (o *Open) young() bool { return o.Next == 0 && o.Immunity == NoImmunity }
 
