@@ -78,10 +78,10 @@ func TestC093ABadHalfMessageStopsNobody(t *testing.T) {
 	require.True(t, ok, "it is kept for an operator")
 	require.Zero(t, o.Checks, "nobody was asked")
 	require.Greater(t, o.Next, b.now()+15*time.Minute.Milliseconds())
-	list, total := b.Transactions(first.Half, "P", 10)
-	require.Equal(t, 4, total)
-	require.Len(t, list, 3)
-	require.NotEmpty(t, list[0].Problem)
+	list := b.Transactions(first.Half, "P", 10)
+	require.Equal(t, 4, list.Open)
+	require.Len(t, list.Transactions, 3)
+	require.NotEmpty(t, list.Transactions[0].Problem)
 
 	require.NoError(t, b.tendTransactions(t.Context()))
 	require.Len(t, peer.checks, 1, "a minute later again")
@@ -120,6 +120,18 @@ func TestProducersAreNotFlooded(t *testing.T) {
 		require.Len(t, peer.checks, i+1)
 	}
 	require.Equal(t, []string{"0", "1", "2", "3", "4"}, peer.keys())
+
+	var keys []string
+	for next, page := message.Position(-1), 0; page == 0 || next != 0; page++ {
+		list := b.Transactions(next, "P", 2)
+		require.LessOrEqual(t, len(list.Transactions), 2)
+		for _, one := range list.Transactions {
+			keys = append(keys, one.Key)
+		}
+		next = list.Next
+	}
+	require.Equal(t, peer.keys(), keys)
+	require.Empty(t, b.Transactions(-1, "Q", 2).Transactions)
 }
 
 // Segments with open half messages stay, until retention needs them: then those are given up, and nothing is lost.

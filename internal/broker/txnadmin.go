@@ -2,7 +2,6 @@ package broker
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -49,37 +48,58 @@ type Transaction struct {
 	Problem   string // why the half message cannot be read
 }
 
-// MaxTransactions is how many transactions are listed at a time.
-const MaxTransactions = 1000
+// TransactionList is some of the open transactions.
+type TransactionList struct {
+	Open         int              // so many are there, of all groups
+	Transactions []Transaction    // the oldest first
+	Next         message.Position // to go on behind; 0 when there are no more
+}
 
-// Transactions lists up to limit open transactions that lie behind a position, the oldest first; of one group of
-// producers, unless its name is empty. total is how many there are of all groups.
-func (b *Broker) Transactions(behind message.Position, group string, limit int) (list []Transaction, total int) {
+// Limits of a list: the messages themselves have to be read for it.
+const (
+	MaxTransactions      = 1000
+	maxTransactionsBytes = 16 << 20
+)
+
+// Transactions lists open transactions that lie behind a position: up to limit, or fewer when their messages are large; of
+// one group of producers, unless its name is empty.
+func (b *Broker) Transactions(behind message.Position, group string, limit int) (l TransactionList) {
 	immunity := b.conf.Load().TransactionTimeout.Milliseconds()
 	b.shard.RLock()
-	open := b.txns.After(nil, behind, group, min(limit, MaxTransactions))
-	total = b.txns.Len()
+	open := b.txns.After(nil, behind, group, min(limit, MaxTransactions)+1)
+	l.Open = b.txns.Len()
 	b.shard.RUnlock()
-	for _, o := range open {
-		t := Transaction{Open: o, NextCheck: o.Due(immunity), Online: len(b.Producers(o.Group))}
+	bytes := 0
+	for i := range open {
+		o := &open[i]
+		if bytes += int(o.Size); i > 0 && (i >= limit || i >= MaxTransactions || bytes > maxTransactionsBytes) {
+			l.Next = open[i-1].Position
+			break
+		}
+		t := Transaction{Open: *o, NextCheck: o.Due(immunity), Online: len(b.Producers(o.Group))}
 		rec, err := b.record(queue.Entry{Position: o.Position, Size: o.Size})
-		if err != nil {
-			if b.isOpen(o.Position) { // else its segment may be gone
-				t.Problem = fmt.Sprint(err)
-				list = append(list, t)
-			}
+		switch {
+		case err == nil:
+			t.describe(&rec)
+		case b.isOpen(o.Position):
+			t.Problem = err.Error()
+		default: // it was decided meanwhile, and its segment may be gone
 			continue
 		}
-		property := func(name string) string {
-			v, _ := message.Property(rec.Properties, name)
-			return string(v)
-		}
-		id, _ := strconv.ParseInt(property(message.PropertyRealQueueID), 10, 32)
-		t.Topic, t.QueueID, t.Born = property(message.PropertyRealTopic), int32(id), rec.BornTime
-		t.Key, t.Keys = property(message.PropertyUniqueKey), property(message.PropertyKeys)
-		list = append(list, t)
+		l.Transactions = append(l.Transactions, t)
 	}
-	return list, total
+	return l
+}
+
+// describe adds what the half message says.
+func (t *Transaction) describe(rec *message.Record) {
+	property := func(name string) string {
+		v, _ := message.Property(rec.Properties, name)
+		return string(v)
+	}
+	id, _ := strconv.ParseInt(property(message.PropertyRealQueueID), 10, 32)
+	t.Topic, t.QueueID, t.Born = property(message.PropertyRealTopic), int32(id), rec.BornTime
+	t.Key, t.Keys = property(message.PropertyUniqueKey), property(message.PropertyKeys)
 }
 
 func (b *Broker) isOpen(half message.Position) bool {

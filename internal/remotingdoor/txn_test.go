@@ -89,7 +89,7 @@ func quickChecks(c *broker.Config) {
 // open is the open transaction with a position.
 func (r *rig) transaction(at int64) broker.Transaction {
 	r.t.Helper()
-	list, _ := r.b.Transactions(message.Position(at-1), "", 1)
+	list := r.b.Transactions(message.Position(at-1), "", 1).Transactions
 	require.Len(r.t, list, 1)
 	require.Equal(r.t, message.Position(at), list[0].Position)
 	return list[0]
