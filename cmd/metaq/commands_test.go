@@ -153,11 +153,11 @@ func TestParsePlace(t *testing.T) {
 func TestEveryLeafHasAnExampleWithItsName(t *testing.T) {
 	for _, cmd := range newRoot(nil, nil).Commands() {
 		walk(cmd, func(c *cobra.Command) {
-			if c.HasSubCommands() || !slices.Contains([]string{"topic", "group", "message", "offset", "cluster", "bench", "log"}, c.Parent().Name()) {
+			if c.HasSubCommands() || !slices.Contains([]string{"topic", "group", "message", "offset", "txn", "cluster", "bench", "log"}, c.Parent().Name()) {
 				return
 			}
 			require.Contains(t, c.Example, c.CommandPath(), c.CommandPath())
-			data := !slices.Contains([]string{"create", "update", "delete"}, c.Name())
+			data := !slices.Contains([]string{"create", "update", "delete", "commit", "rollback", "resume"}, c.Name())
 			require.Equal(t, data, c.Flags().Lookup("output") != nil, "%s has --output if it prints data", c.CommandPath())
 		})
 	}

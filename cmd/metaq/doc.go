@@ -4,7 +4,7 @@
 // has the exit codes (0 done, 1 it failed, 2 wrong usage), root.go the list of commands, output.go what all of them share in printing:
 // results go to stdout as a table or JSON (--output), everything else to stderr, colours and progress only to a terminal.
 //
-// topic*.go, group*.go, message*.go, offset*.go and cluster*.go talk to a server (remote.go has their flags, package admin what they do), bench*.go
+// topic*.go, group*.go, message*.go, offset*.go, txn*.go and cluster*.go talk to a server (remote.go has their flags, package admin what they do), bench*.go
 // load one (package bench), log*.go read the disk. confirm.go asks before something is destroyed, progress.go is the line on a terminal.
 //
 // server.go turns the command line into settings and the process's shell (internal/daemon); serve.go puts the server together and runs it.

@@ -25,9 +25,12 @@ type live struct {
 	stop   func()
 }
 
-func startLive(t *testing.T) *live {
+func startLive(t *testing.T, change ...func(*daemon.Settings)) *live {
 	t.Helper()
 	s := settingsFor(t, t.TempDir())
+	for _, c := range change {
+		c(&s)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- serveQuietly(ctx, s) }()

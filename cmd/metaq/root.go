@@ -39,7 +39,7 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 		&cobra.Group{ID: groupServe, Title: "Serve:"}, &cobra.Group{ID: groupAdmin, Title: "Administrate a server:"},
 		&cobra.Group{ID: groupCheck, Title: "Look and check:"},
 	)
-	root.AddCommand(newServer(), newTopic(), newGroup(), newMessage(), newOffset(), newCluster(), newLog(), newBench(), newDoctor(), newVersion())
+	root.AddCommand(newServer(), newTopic(), newGroup(), newMessage(), newOffset(), newTxn(), newCluster(), newLog(), newBench(), newDoctor(), newVersion())
 	root.SetHelpCommandGroupID(groupCheck)
 	return root
 }

@@ -162,6 +162,8 @@ func (n *server) config(s daemon.Settings) broker.Config {
 	c.MaxPullBytes, c.MaxPullMessages, c.MaxWaiters = s.MaxPullBytes, s.MaxPullMessages, s.MaxWaiters
 	c.ColdBytesPerSec, c.RetentionTime, c.RetentionBytes = s.ColdReadBytesPerSecond, s.RetentionTime, s.RetentionBytes
 	c.DiskMaxUse, c.DiskStopUse = float64(s.DiskMaxUse)/100, float64(s.DiskStopUse)/100
+	c.TransactionTimeout, c.TransactionInterval = s.TransactionTimeout, s.TransactionCheckInterval
+	c.TransactionChecks, c.RejectTransactions = s.TransactionCheckMax, s.RejectTransactions
 	return c
 }
 

@@ -8,6 +8,9 @@
 //
 // An answer that says no is an [*Error]: RocketMQ's name of the code, its number, and the server's remark.
 //
+// One thing the classic protocol has no word for: the list of open transactions is asked for by HTTP, which our servers
+// speak on the same ports.
+//
 // # What it does not
 //
 // It keeps nothing but connections, decides nothing, prints nothing, and sends no heartbeats: to the server it is neither a producer
@@ -21,5 +24,5 @@
 //
 //	client.go    connections and calls; errors.go
 //	cluster.go   brokers and routes
-//	topics.go, groups.go, offsets.go, messages.go, runtime.go    what it can do
+//	topics.go, groups.go, offsets.go, messages.go, transactions.go, runtime.go    what it can do
 package admin

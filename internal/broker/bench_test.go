@@ -152,6 +152,30 @@ func BenchmarkPullByTag(b *testing.B) {
 	}
 }
 
+// BenchmarkTransaction is a half message and its commit, in a pass each.
+func BenchmarkTransaction(b *testing.B) {
+	br := benchBroker(b)
+	p, batch, r := br.NewPass(func() {}), passBatch(), benchSend()
+	r.Properties = append(r.Properties, "TRAN_MSG\x01true\x02PGROUP\x01P\x02"...)
+	end := EndRequest{Group: "P", Decision: entry.Commit, Actor: "p at 10.0.0.1:5000"}
+	b.ReportAllocs()
+	for b.Loop() {
+		batch.Reset()
+		p.Begin(batch)
+		if _, err := p.Send(&r); err != nil {
+			b.Fatal(err)
+		}
+		p.End()
+		end.Half, end.Offset = batch.Position(0), batch.Msgs[0].Offset
+		batch.Reset()
+		p.Begin(batch)
+		if put, err := p.EndTransaction(&end); err != nil || !put {
+			b.Fatal(put, err)
+		}
+		p.End()
+	}
+}
+
 // BenchmarkCommit is a commit in a pass of its own.
 func BenchmarkCommit(b *testing.B) {
 	br := benchBroker(b)

@@ -21,6 +21,7 @@ import (
 	"github.com/metaqio/metaq/internal/view/queue"
 	"github.com/metaqio/metaq/internal/view/timer"
 	"github.com/metaqio/metaq/internal/view/topic"
+	"github.com/metaqio/metaq/internal/view/txn"
 	"github.com/metaqio/metaq/message"
 )
 
@@ -50,6 +51,8 @@ type Stats struct {
 	Delivered              stats.Counter          // delayed messages
 	Late                   stats.Histogram
 	SendBacks, DeadLetters stats.Counter
+	Checks                 stats.Counter                   // of transactions, sent to producers
+	Ended                  [entry.Resume + 1]stats.Counter // transactions by decision
 }
 
 // Broker is one shard with its use cases.
@@ -64,6 +67,7 @@ type Broker struct {
 	offsets *offset.View
 	timers  *timer.View
 	keys    *key.View
+	txns    *txn.View
 
 	conf          atomic.Pointer[Config]
 	ownProperties atomic.Pointer[[]byte] // what the broker adds to each message
@@ -78,6 +82,9 @@ type Broker struct {
 	cold       coldBudget
 	waiting    atomic.Int64 // parked pulls
 	history    history
+	deciding   deciding
+	asked      uint64       // producers so far, for their turns; belongs to runTransactions
+	givenUp    atomic.Int64 // retention wants to drop the log up to here
 
 	mu     sync.Mutex         // guards the following
 	passes map[*Pass]struct{} // that have waiting pulls
@@ -103,7 +110,7 @@ func Open(o Options) (*Broker, commitlog.Recovery, error) {
 	}
 	b := &Broker{
 		opts: o, log: o.Log, young: o.YoungBytes, started: time.Now(),
-		topics: topic.New(), groups: group.New(), queues: queue.New(o.IndexMemory), offsets: offset.New(), timers: timer.New(), keys: key.New(),
+		topics: topic.New(), groups: group.New(), queues: queue.New(o.IndexMemory), offsets: offset.New(), timers: timer.New(), keys: key.New(), txns: txn.New(),
 		clients: newClients(), timerWake: make(chan struct{}, 1), passes: map[*Pass]struct{}{},
 	}
 	b.locks = newLocks(func() time.Duration { return b.conf.Load().LockLease })
@@ -111,7 +118,7 @@ func Open(o Options) (*Broker, commitlog.Recovery, error) {
 	b.Configure(o.Config)
 	so := o.Shard
 	so.Queues = b.queues
-	so.Views = []shard.View{b.topics, b.groups, b.offsets, b.timers}
+	so.Views = []shard.View{b.topics, b.groups, b.offsets, b.timers, b.txns}
 	so.Keys = b.keys
 	so.Folded = b.folded
 	so.Log = o.Log
@@ -192,6 +199,7 @@ func (b *Broker) Run(ctx context.Context) error {
 	g.Go(func() error { return b.shard.Run(ctx) })
 	g.Go(func() error { return b.runDeadlines(ctx) })
 	g.Go(func() error { return b.runTimers(ctx) })
+	g.Go(func() error { return b.runTransactions(ctx) })
 	g.Go(func() error { return b.runRetention(ctx) })
 	g.Go(func() error { return b.runExpiry(ctx) })
 	return g.Wait()

@@ -17,6 +17,8 @@ import (
 type Peer interface {
 	// ConsumersChanged says that the members or the subscriptions of a group changed.
 	ConsumersChanged(group string)
+	// CheckTransaction asks a producer what became of a transaction.
+	CheckTransaction(c *TransactionCheck)
 	// Addr is the client's address.
 	Addr() netip.AddrPort
 }
@@ -306,6 +308,13 @@ func (b *Broker) Producers(name string) (out []*Client) {
 	}
 	slices.SortFunc(out, func(a, b *Client) int { return bytes.Compare([]byte(a.ID), []byte(b.ID)) })
 	return out
+}
+
+// produces says whether a producer of a group is connected.
+func (t *clients) produces(group string) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return len(t.producers[group]) > 0
 }
 
 // ConsumerGroups lists the groups that have connected members.

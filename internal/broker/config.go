@@ -20,6 +20,11 @@ type Config struct {
 	DelayLevels      []time.Duration
 	MaxTimer         time.Duration // how far ahead a message may be timed
 
+	TransactionTimeout  time.Duration // until a producer is asked about a half message that names no immunity
+	TransactionInterval time.Duration // until it is asked again; it doubles, up to 16 times this
+	TransactionChecks   int           // so often it is asked
+	RejectTransactions  bool          // half messages are refused
+
 	MaxPullBytes    int           // of one answer; at least one message is returned
 	MaxPullMessages int           // of one answer, whatever the client asks for
 	MaxScan         int           // index entries looked at by one pull that filters
@@ -43,6 +48,7 @@ func Defaults() Config {
 		Cluster: "DefaultCluster", Name: "broker-a", Region: "DefaultRegion", TraceOn: true,
 		MaxMessageBytes: 4 << 20, AutoCreateTopics: true, AutoCreateGroups: true, DefaultQueues: 8, Permission: 6,
 		DelayLevels: DefaultDelayLevels(), MaxTimer: 40 * 24 * time.Hour,
+		TransactionTimeout: 6 * time.Second, TransactionInterval: 30 * time.Second, TransactionChecks: 15,
 		MaxPullBytes: 256 << 10, MaxPullMessages: 4096, MaxScan: 800, MaxWaiters: 100_000,
 		LockLease: time.Minute, ClientExpiry: 2 * time.Minute,
 		ColdReads: 4, RetentionTime: 72 * time.Hour, DiskMaxUse: 0.85, DiskStopUse: 0.9, RetentionPeriod: time.Second,

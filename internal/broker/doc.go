@@ -16,11 +16,12 @@
 // What is not in the log lives here too, in memory: clients (heartbeats), queue
 // locks, waiting pulls.
 //
-// Goroutines: Run (deadlines of waiting pulls, delayed messages, retention), the
-// pool's.
+// Goroutines: Run (deadlines of waiting pulls, delayed messages, checks of
+// transactions, retention), the pool's.
 //
 // Files: broker.go (assembly), config.go, errors.go, system.go (topics that are
 // always there), pass.go, send.go, park.go (delayed messages), pull.go, read.go,
 // clients.go, locks.go, offsets.go, topics.go, groups.go, sendback.go, timer.go,
+// txn.go, decide.go and txncheck.go (transactions), txnadmin.go,
 // retention.go, pool.go, info.go and gauges.go (what operators and metrics ask for).
 package broker

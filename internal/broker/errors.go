@@ -24,11 +24,14 @@ const (
 	NotSubscribed
 	SubscriptionStale
 	BadExpression
-	NoOffset    // a group has not committed an offset yet
-	NotOnline   // nobody of the group is connected
-	NoMessage   // nothing at that place
-	Busy        // a limit of the process is reached: try again
-	Unavailable // disk full, stopping, not the leader: try another node
+	NoOffset         // a group has not committed an offset yet
+	NotOnline        // nobody of the group is connected
+	NoMessage        // nothing at that place
+	Busy             // a limit of the process is reached: try again
+	Unavailable      // disk full, stopping, not the leader: try another node
+	NoTransaction    // no open transaction is what the request says
+	IllegalOperation // too late, or against what was decided
+	NotLeading       // another replica decides
 	Unsupported
 )
 
@@ -40,7 +43,7 @@ var reasonNames = [Reasons]string{
 	GroupNotFound: "group-not-found", NoPermission: "no-permission", InvalidQueue: "invalid-queue", InvalidParameter: "invalid-parameter",
 	MessageIllegal: "message-illegal", NotSubscribed: "not-subscribed", SubscriptionStale: "subscription-stale",
 	BadExpression: "bad-expression", NoOffset: "no-offset", NotOnline: "not-online", NoMessage: "no-message", Busy: "busy",
-	Unavailable: "unavailable", Unsupported: "unsupported",
+	Unavailable: "unavailable", NoTransaction: "no-transaction", IllegalOperation: "illegal-operation", NotLeading: "not-leading", Unsupported: "unsupported",
 }
 
 // String is a short name, as metrics have it.

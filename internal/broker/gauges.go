@@ -22,6 +22,9 @@ type Gauges struct {
 	Timers       int           // messages that wait for their time
 	TimerOverdue time.Duration // how long the first of them is late; 0 when none is
 
+	Transactions   int           // that nobody has decided
+	TransactionAge time.Duration // of the oldest of them; 0 when there is none
+
 	Waiting, WaitingLimit                  int64 // pulls that wait for messages
 	PoolRunning, PoolWaiting, PoolCapacity int   // requests that may block: on goroutines, behind them, and the limit of those behind
 }
@@ -34,6 +37,10 @@ func (b *Broker) Gauges() Gauges {
 	g.Topics, g.Queues, g.Groups, g.Timers = b.topics.Len(), b.queues.Queues(), b.groups.Len(), b.timers.Len()
 	if due, ok := b.timers.Next(); ok && due < now {
 		g.TimerOverdue = time.Duration(now-due) * time.Millisecond
+	}
+	g.Transactions = b.txns.Len()
+	if o, ok := b.txns.Oldest(); ok {
+		g.TransactionAge = time.Duration(max(now-o.Stored, 0)) * time.Millisecond
 	}
 	b.shard.RUnlock()
 	b.pool.mu.Lock()

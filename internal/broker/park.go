@@ -6,14 +6,34 @@ import (
 	"github.com/metaqio/metaq/message"
 )
 
-// parking says where a delayed message waits and until when.
+// parking says where a message waits, and for what: a time, or the decision of its producer.
 type parking struct {
 	in    *destination // nil: not at all
 	queue int32
 	due   int64 // ms
+	half  bool
 }
 
 func (p parking) on() bool { return p.in != nil }
+
+// appendProperty appends the property that says what the message with a unique key waits for.
+func (p parking) appendProperty(dst []byte, props int, key []byte) []byte {
+	if p.half {
+		return message.AppendPropertyAt(dst, props, message.PropertyTransactionID, string(key))
+	}
+	return message.AppendPropertyAt(dst, props, message.PropertyTimerOutMs, strconv.FormatInt(p.due, 10))
+}
+
+// room is how many bytes of properties are kept for what is added when the message leaves.
+func (p parking) room() int {
+	if p.half {
+		return halfRoom
+	}
+	return 0
+}
+
+// halfRoom is more than TRANSACTION_CHECK_TIMES and TIMER_OUT_MS take.
+const halfRoom = 64
 
 // sendTimed parks a message that is to be delivered later, or sends it at once when its time has come.
 func (p *Pass) sendTimed(r *SendRequest, d *destination, queueID int32, info *scanned) (Sent, error) {
@@ -52,7 +72,7 @@ func (p *Pass) parkingOf(r *SendRequest, info *scanned) (parking, error) {
 	if due <= now {
 		return parking{}, nil
 	}
-	if due-now > limit {
+	if due-now > limit && !r.internal {
 		return parking{}, refuse(MessageIllegal, "timer message illegal, the delay time should not be bigger than the max delay %dms", limit)
 	}
 	return p.park(message.TopicTimer, 0, due)

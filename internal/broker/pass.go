@@ -26,7 +26,9 @@ type Pass struct {
 	scratch []byte
 	commits []pendingCommit
 	items   [1]entry.QueueAt
-	durable bool // somebody is told that the commands of this pass are stored
+	term    uint64   // see shard.Batch.Term
+	endings []ending // of transactions, in the batch
+	durable bool     // somebody is told that the commands of this pass are stored
 	waits   waitList
 }
 
@@ -53,6 +55,7 @@ func (b *Broker) NewPass(wake func()) *Pass {
 // Begin begins a pass whose changes go into batch. Until End, views are held: do
 // not block, and call nothing of the broker but the pass's methods.
 func (p *Pass) Begin(batch *shard.Batch) {
+	p.term = p.b.shard.LeadingTerm() // before the views
 	p.b.shard.RLock()
 	p.batch, p.conf = batch, p.b.conf.Load()
 	if at := p.b.topics.Changes(); at != p.knownAt {
@@ -65,6 +68,7 @@ func (p *Pass) Begin(batch *shard.Batch) {
 // whether there was. The batch's Done is called in any case that there was.
 func (p *Pass) End() (submitted bool) {
 	p.flushCommits()
+	p.flushEndings()
 	b := p.batch
 	p.batch = nil
 	p.b.shard.RUnlock()

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"log/slog"
@@ -23,6 +24,7 @@ import (
 	"github.com/metaqio/metaq/internal/view/queue"
 	"github.com/metaqio/metaq/internal/view/timer"
 	"github.com/metaqio/metaq/internal/view/topic"
+	"github.com/metaqio/metaq/internal/view/txn"
 	"github.com/metaqio/metaq/message"
 )
 
@@ -57,6 +59,7 @@ func TestALogFoldsToTheSameViewsWhateverHappens(t *testing.T) {
 // randomWork has a broker do things, ends it in order, and leaves its log and views on fs.
 func randomWork(t *testing.T, fs vfs.FS, rng *rand.Rand) {
 	conf := Defaults()
+	conf.TransactionTimeout, conf.TransactionInterval = time.Millisecond, time.Millisecond
 	for i := range conf.DelayLevels {
 		conf.DelayLevels[i] = time.Duration(1+i%3*20) * time.Millisecond
 	}
@@ -71,6 +74,10 @@ func randomWork(t *testing.T, fs vfs.FS, rng *rand.Rand) {
 	ended := make(chan error, 1)
 	go func() { ended <- b.Run(ctx) }()
 	p := b.NewPass(func() {})
+	p.Begin(&shard.Batch{})
+	p.Beat(&Client{ID: "p", Peer: quiet{}}, &Heartbeat{Producers: []string{"P0"}})
+	p.End()
+	x := &randomTransactions{b: b, rng: rng}
 	for range 1500 {
 		name := fmt.Sprint("T", rng.IntN(5))
 		g := fmt.Sprint("G", rng.IntN(4))
@@ -89,17 +96,21 @@ func randomWork(t *testing.T, fs vfs.FS, rng *rand.Rand) {
 			_ = b.SendBack(ctx, &SendBackRequest{Group: g, Position: message.Position(rng.Int64N(int64(b.shard.Applied()))), DelayLevel: rng.Int32N(4) - 1, MaxReconsume: -1})
 		case 6:
 			_ = b.ColdCommit(ctx, &CommitRequest{Group: []byte(g), Topic: []byte(name), QueueID: rng.Int32N(4), Offset: message.QueueOffset(rng.Int64N(300))}, "test")
+		case 7:
+			x.cold(t, ctx)
 		default:
-			randomPass(p, rng, name, g)
+			randomPass(p, rng, name, g, x)
 		}
 	}
+	require.NotZero(t, b.Stats.Ended[entry.Commit].Load()*b.Stats.Ended[entry.Resume].Load(), "some transactions of each kind")
 	cancel()
 	require.NoError(t, <-ended)
 	require.NoError(t, b.Close())
 }
 
 // randomPass sends, pulls and commits in one pass.
-func randomPass(p *Pass, rng *rand.Rand, name, g string) {
+func randomPass(p *Pass, rng *rand.Rand, name, g string, x *randomTransactions) {
+	var halves []Sent
 	done := make(chan struct{})
 	batch := &shard.Batch{Done: func(*shard.Batch) { close(done) }} // with Run, somebody else may hold the tail
 	p.Begin(batch)
@@ -120,14 +131,67 @@ func randomPass(p *Pass, rng *rand.Rand, name, g string) {
 			for range rng.IntN(5) {
 				r.Body = message.AppendBatchMember(r.Body, 0, make([]byte, rng.IntN(50)), []byte("TAGS\x01a\x02TAGS\x01b"))
 			}
+		case 5, 6:
+			r.Properties = message.AppendProperty(message.AppendProperty(r.Properties, message.PropertyHalf, "true"), message.PropertyProducerGroup, fmt.Sprint("P", rng.IntN(2)))
+			if sent, err := p.Send(&r); err == nil {
+				halves = append(halves, sent)
+			}
+			continue
 		}
 		_, _ = p.Send(&r)
+	}
+	for range rng.IntN(3) {
+		if r, ok := x.any(); ok {
+			_, _ = p.EndTransaction(&r)
+		}
 	}
 	pull := PullRequest{Group: []byte(g), Topic: []byte(name), QueueID: rng.Int32N(4), Offset: message.QueueOffset(rng.Int64N(100)), Max: 32, Commit: message.QueueOffset(rng.Int64N(100)), HasExpression: true}
 	_, _ = p.Pull(&pull)
 	_, _ = p.Commit(&CommitRequest{Group: []byte(g), Topic: []byte(name), QueueID: rng.Int32N(4), Offset: message.QueueOffset(rng.Int64N(200))})
 	if p.End() {
 		<-done
+	}
+	for _, h := range halves {
+		x.sent = append(x.sent, EndRequest{Half: batch.Position(h.First), Offset: batch.Msgs[h.First].Offset})
+	}
+}
+
+// randomTransactions are half messages that were sent.
+type randomTransactions struct {
+	b    *Broker
+	rng  *rand.Rand
+	sent []EndRequest
+}
+
+// any is some decision of some half message, which may be decided already.
+func (x *randomTransactions) any() (EndRequest, bool) {
+	if len(x.sent) == 0 {
+		return EndRequest{}, false
+	}
+	r := x.sent[max(0, len(x.sent)-1-x.rng.IntN(20))]
+	r.Decision, r.Group, r.Answer = entry.Decision(1+x.rng.IntN(2)), fmt.Sprint("P", x.rng.IntN(2)), x.rng.IntN(2) == 0
+	return r, true
+}
+
+// cold decides one, gives up one, and resumes one that was given up.
+func (x *randomTransactions) cold(t *testing.T, ctx context.Context) {
+	b := x.b
+	if r, ok := x.any(); ok {
+		_ = b.EndTransaction(ctx, &r)
+	}
+	b.shard.RLock()
+	o, ok := b.txns.Oldest()
+	q := b.queues.Topic([]byte(message.TopicTransactionStale)).Queues[0]
+	var e [1]queue.Entry
+	n, err := q.Read(max(0, q.End()-1), e[:])
+	b.shard.RUnlock()
+	if ok {
+		rec, err := b.record(queue.Entry{Position: o.Position, Size: o.Size})
+		require.NoError(t, err)
+		require.NoError(t, b.giveUp(ctx, &o, &rec, "test"))
+	}
+	if err == nil && n == 1 {
+		_ = b.ResumeTransaction(ctx, e[0].Position, "test")
 	}
 }
 
@@ -188,7 +252,7 @@ func (r *refold) open(t *testing.T) {
 	r.store, err = kv.Open(r.fs, "views", slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	r.queues = queue.New(5000)
-	r.views = []shard.View{r.queues, topic.New(), group.New(), offset.New(), timer.New(), key.New()}
+	r.views = []shard.View{r.queues, topic.New(), group.New(), offset.New(), timer.New(), txn.New(), key.New()}
 	for _, v := range r.views {
 		require.NoError(t, v.Load(r.store))
 	}

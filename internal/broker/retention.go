@@ -37,6 +37,7 @@ func (b *Broker) runRetention(ctx context.Context) error {
 			}
 			b.logDrop(before, why, use)
 			dropped = before
+			b.givenUp.Store(int64(before))
 			trimmed = b.trim()
 			b.shard.CheckpointNow()
 		}

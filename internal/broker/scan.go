@@ -19,6 +19,7 @@ type scanned struct {
 	timerAt       int
 	timerLen      int
 	half          bool // half message of a transaction
+	group         bool // names a producer group
 	receipt       bool // has a pop receipt, which is not the producer's to give
 	own           bool // has a property that the broker would add
 	parked        bool // has been timed before
@@ -71,6 +72,8 @@ func (s *scanned) property(name, value []byte, at int) {
 		s.parked = true
 	case message.PropertyHalf:
 		s.half = string(value) == "true"
+	case message.PropertyProducerGroup:
+		s.group = true
 	case message.PropertyPopReceipt:
 		s.receipt = true
 	case message.PropertyRegion, message.PropertyTraceOn, message.PropertyCluster:

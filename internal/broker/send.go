@@ -31,9 +31,11 @@ type SendRequest struct {
 	Properties   []byte // "name\1value\2…"
 	Body         []byte
 
-	dead     string // why it goes to a dead-letter topic instead; "" when it does not
-	internal bool   // the broker itself sends it: limits for clients do not count
-	arrived  bool   // its delay is over
+	dead     string           // why it goes to a dead-letter topic instead; "" when it does not
+	internal bool             // the broker itself sends it: limits for clients do not count
+	arrived  bool             // its delay is over
+	resumed  bool             // an internal one: it is a half message again
+	prepared message.Position // of the half message that is committed; 0: none is
 }
 
 // Sent says where a request's messages are in the pass's batch.
@@ -99,7 +101,7 @@ func (p *Pass) destination(r *SendRequest) (*destination, error) {
 	if d.odd {
 		return p.oddDestination(r, d)
 	}
-	if p.conf.Permission&permWrite == 0 && d.topic.Order {
+	if p.conf.Permission&permWrite == 0 && d.topic.Order && !r.internal {
 		return nil, refuse(NoPermission, "the broker[%s] sending message is forbidden", p.conf.Name)
 	}
 	return d, nil
@@ -130,7 +132,7 @@ func sendForbidden(topic string) bool {
 
 // oddDestination is destination for topics with a meaning of their own.
 func (p *Pass) oddDestination(r *SendRequest, d *destination) (*destination, error) {
-	if sendForbidden(d.topic.Name) {
+	if sendForbidden(d.topic.Name) && !r.internal {
 		return nil, refuse(TopicForbidden, "Sending message to topic[%s] is forbidden.", d.topic.Name)
 	}
 	name, ok := message.GroupOfRetryTopic(d.topic.Name)
@@ -200,9 +202,6 @@ func (p *Pass) sendOne(r *SendRequest, d *destination, queueID int32) (Sent, err
 		return Sent{}, propertiesTooLarge(len(r.Properties))
 	}
 	info := scan(r.Properties)
-	if info.half && !r.internal && (r.Reconsumed == 0 || info.delay == 0) {
-		return Sent{}, refuse(NoPermission, "the broker[%s] sending transaction message is forbidden", p.conf.Name)
-	}
 	if !info.half {
 		if err := checkFlags(r); err != nil {
 			return Sent{}, err
@@ -210,6 +209,9 @@ func (p *Pass) sendOne(r *SendRequest, d *destination, queueID int32) (Sent, err
 	}
 	if info.oddDelay && !r.internal {
 		return Sent{}, refuse(MessageIllegal, "the delay level (DELAY) is not a number")
+	}
+	if p.isHalf(r, &info) {
+		return p.sendHalf(r, d, queueID, &info)
 	}
 	if info.timed() && r.dead == "" && !r.arrived {
 		return p.sendTimed(r, d, queueID, &info)
@@ -234,7 +236,7 @@ func propertiesTooLarge(n int) error {
 func (p *Pass) add(r *SendRequest, d *destination, queueID int32, info *scanned, park parking) (Sent, error) {
 	rec := message.Record{
 		Topic: d.name, Body: r.Body, QueueID: queueID, Flag: r.Flag, SysFlag: p.sysFlag(r, d), ReconsumeTimes: r.Reconsumed,
-		BornTime: r.BornTime, BornHost: r.BornHost, StoreHost: r.StoreHost,
+		BornTime: r.BornTime, BornHost: r.BornHost, StoreHost: r.StoreHost, PreparedOffset: int64(r.prepared),
 	}
 	target := d
 	if park.on() {
@@ -253,11 +255,14 @@ func (p *Pass) add(r *SendRequest, d *destination, queueID int32, info *scanned,
 	if park.on() {
 		dst = message.AppendPropertyAt(dst, props, message.PropertyRealTopic, d.topic.Name)
 		dst = message.AppendPropertyAt(dst, props, message.PropertyRealQueueID, strconv.Itoa(int(queueID)))
-		dst = message.AppendPropertyAt(dst, props, message.PropertyTimerOutMs, strconv.FormatInt(park.due, 10))
+		dst = park.appendProperty(dst, props, dst[keyAt:keyAt+keyLen])
+	}
+	if size := len(dst) - props; size > message.MaxProperties-park.room() {
+		return Sent{}, propertiesTooLarge(size)
 	}
 	dst, err := message.EndRecord(dst, start, props)
 	if err != nil {
-		return Sent{}, propertiesTooLarge(len(dst) - props)
+		return Sent{}, err
 	}
 	b.Records = dst
 	b.Msgs = append(b.Msgs, shard.Msg{
@@ -287,6 +292,9 @@ func (p *Pass) sysFlag(r *SendRequest, d *destination) int32 {
 	f := r.SysFlag &^ (message.FlagTransactionMask | message.FlagNeedUnwrap | message.FlagInnerBatch | message.FlagMultiTags)
 	if d.topic.MultiTag {
 		f |= message.FlagMultiTags
+	}
+	if r.prepared != 0 {
+		f |= message.FlagTransactionCommit
 	}
 	return f
 }
@@ -350,6 +358,9 @@ func (p *Pass) sendBatch(r *SendRequest, d *destination, queueID int32) (Sent, e
 	if err := checkFlags(r); err != nil {
 		return Sent{}, err
 	}
+	if info := scan(r.Properties); info.half {
+		return Sent{}, refuse(MessageIllegal, "a batch cannot be a half message (TRAN_MSG)")
+	}
 	b := p.batch
 	msgs, records := len(b.Msgs), len(b.Records)
 	rec := message.Record{
@@ -384,6 +395,9 @@ func (p *Pass) addMembers(r *SendRequest, rec *message.Record, d *destination, q
 		}
 		rec.Flag, rec.Body = flag, body
 		info := scan(props)
+		if info.half {
+			return refuse(MessageIllegal, "message %d of the batch is a half message (TRAN_MSG): those cannot be in a batch", members.Len())
+		}
 		start := len(b.Records)
 		dst := message.BeginRecord(b.Records, rec)
 		at := len(dst)

@@ -42,6 +42,7 @@ func systemTopics(c *Config) []entry.Topic {
 		rw(message.SystemTopicPrefix+"SYNC_BROKER_MEMBER_"+c.Name, 1, permTemplateNoUse),
 		rw(message.TopicHalf, 1, permReadWrite),
 		rw(message.TopicHalfOp, 1, permReadWrite),
+		rw(message.TopicTransactionStale, 1, permReadWrite),
 		rw(message.TopicTimer, 1, permReadWrite),
 	}
 }

@@ -144,6 +144,6 @@ func (b *Broker) delivered(rec *message.Record) *SendRequest {
 	return &SendRequest{
 		Topic: topic, QueueID: int32(queueID), SysFlag: rec.SysFlag, Flag: rec.Flag, BornTime: rec.BornTime, BornHost: rec.BornHost,
 		StoreHost: rec.StoreHost, Reconsumed: rec.ReconsumeTimes, MaxReconsume: -1, Body: rec.Body, internal: true, arrived: true,
-		Properties: props,
+		Properties: props, prepared: message.Position(rec.PreparedOffset),
 	}
 }

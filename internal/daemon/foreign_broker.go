@@ -13,7 +13,7 @@ const (
 	becauseReplicas = "this version keeps one replica of a shard, so copies would be promised that do not exist"
 	becauseAccess   = "this version has no access control, so clients that should be refused would be let in"
 	becauseTimers   = "timers and delays are a view of the log without settings of its own"
-	becauseTxn      = "this version does not take transactional messages; producers are told so"
+	becauseTxn      = "decisions about transactions are entries of the log; there is no second topic for them"
 	becausePop      = "this version does not serve pop consumers; they are told so"
 	becauseSQL      = "this version filters by tag only; consumers that ask for SQL92 are told so"
 	becauseStatic   = "it has no effect on what clients may rely on here"
@@ -44,6 +44,10 @@ var brokerConf = slices.Concat(
 		toConverted("brokerIP1", "advertise", brokerIP),
 		toWithUnit("flushIntervalCommitLog", "sync-interval", time.Millisecond),
 		toWithUnit("fileReservedTime", "retention-time", time.Hour),
+		toWithUnit("transactionTimeOut", "transaction-timeout", time.Millisecond),
+		toWithUnit("transactionCheckInterval", "transaction-check-interval", time.Millisecond),
+		to("transactionCheckMax", "transaction-check-max"),
+		to("rejectTransactionMessage", "reject-transactions"),
 		toWithUnit("serverChannelMaxIdleTimeSeconds", "idle-timeout", time.Second),
 	},
 
@@ -90,8 +94,7 @@ var brokerConf = slices.Concat(
 	// Capabilities with switches.
 	not(becauseSQL, "enablePropertyFilter", "filterSupportRetry", "enableCalcFilterBitMap", "expectConsumerNumUseFilter",
 		"maxErrorRateOfBloomFilter", "filterDataCleanTimeSpan"),
-	not(becauseTxn, "transactionTimeOut", "transactionCheckMax", "transactionCheckInterval", "rejectTransactionMessage", "transactionOpMsgMaxSize",
-		"transactionOpBatchInterval"),
+	not(becauseTxn, "transactionOpMsgMaxSize", "transactionOpBatchInterval", "transRocksDBEnable"),
 	not(becauseTimers, "timerWheelEnable", "timerMaxDelaySec", "timerPrecisionMs", "timerStopEnqueue", "timerSkipUnknownError",
 		"timerEnableCheckMetrics", "timerInterceptDelayLevel", "recallMessageEnable"),
 	not(becausePop, "popFromRetryProbability", "reviveQueueNum", "enablePopBufferMerge", "enablePopLog", "popConsumerKVServiceEnable",

@@ -37,6 +37,10 @@ func (s Settings) RocketMQ() map[string]string {
 		"flushIntervalCommitLog":            itoa64(s.SyncInterval.Milliseconds()),
 		"fileReservedTime":                  itoa64(int64(s.RetentionTime / time.Hour)),
 		"serverChannelMaxIdleTimeSeconds":   itoa64(int64(s.IdleTimeout / time.Second)),
+		"transactionTimeOut":                itoa64(s.TransactionTimeout.Milliseconds()),
+		"transactionCheckInterval":          itoa64(s.TransactionCheckInterval.Milliseconds()),
+		"transactionCheckMax":               itoa(s.TransactionCheckMax),
+		"rejectTransactionMessage":          strconv.FormatBool(s.RejectTransactions),
 		// What tools look for and what is always so here.
 		"brokerId":          "0",
 		"brokerRole":        "ASYNC_MASTER",

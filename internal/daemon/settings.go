@@ -59,6 +59,12 @@ type Settings struct {
 	DelayLevels        DelayLevels
 	BrokerPermission   int // bits: 4 read, 2 write
 
+	// Transactions.
+	TransactionTimeout       time.Duration
+	TransactionCheckInterval time.Duration
+	TransactionCheckMax      int
+	RejectTransactions       bool
+
 	// Limits.
 	MaxConnections         int
 	IdleTimeout            time.Duration

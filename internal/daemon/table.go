@@ -159,6 +159,24 @@ var Table = []Setting{
 	},
 
 	{
+		Name: "transaction-timeout", Group: "Transactions", Default: "6s", Reloadable: true, RocketMQ: []string{"transactionTimeOut"},
+		Help:    "Age at which the producer of an undecided half message is asked for the first time, unless the message names an age of its own.",
+		binding: duration(func(s *Settings) *time.Duration { return &s.TransactionTimeout }, 0, 24*time.Hour),
+	}, {
+		Name: "transaction-check-interval", Group: "Transactions", Default: "30s", Reloadable: true, RocketMQ: []string{"transactionCheckInterval"},
+		Help:    "Time until it is asked again. It doubles with each time, up to 16 times this.",
+		binding: duration(func(s *Settings) *time.Duration { return &s.TransactionCheckInterval }, 100*time.Millisecond, 24*time.Hour),
+	}, {
+		Name: "transaction-check-max", Group: "Transactions", Default: "15", Reloadable: true, RocketMQ: []string{"transactionCheckMax"},
+		Help:    "So often it is asked; then the message goes to `TRANS_CHECK_MAX_TIME_TOPIC`.",
+		binding: integer(func(s *Settings) *int { return &s.TransactionCheckMax }, 1, 1000),
+	}, {
+		Name: "reject-transactions", Group: "Transactions", Default: "false", Reloadable: true, RocketMQ: []string{"rejectTransactionMessage"},
+		Help:    "Half messages are refused. Those that are there can be decided.",
+		binding: toggle(func(s *Settings) *bool { return &s.RejectTransactions }),
+	},
+
+	{
 		Name: "max-connections", Group: "Limits", Default: "50000", Reloadable: true,
 		Help:    "Connections of all ports together; further ones are closed at once.",
 		binding: integer(func(s *Settings) *int { return &s.MaxConnections }, 1, 10_000_000),

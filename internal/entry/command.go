@@ -20,6 +20,9 @@ const (
 	KindDropLog       Kind = 7
 	KindTimerDone     Kind = 8
 	KindPutSetting    Kind = 9
+
+	KindEndTransaction   Kind = 10
+	KindCheckTransaction Kind = 11
 )
 
 // ErrMalformed marks a run of commands that cannot be read.

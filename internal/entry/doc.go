@@ -17,6 +17,6 @@
 // The package is pure data: [Command] is what all commands can do, [Append]
 // writes one, [Reader] reads a run. docs/formats/entries.md lists all fields.
 //
-// Files: command.go (the run), topic.go, group.go, offset.go, system.go (the
-// commands), wire.go (protobuf fields).
+// Files: command.go (the run), topic.go, group.go, offset.go, system.go, txn.go (the
+// commands), parse.go, wire.go (protobuf fields).
 package entry

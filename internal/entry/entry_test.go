@@ -27,6 +27,8 @@ func samples() []Command {
 		&CommitOffsets{}, &CommitOffsets{Group: "G", Topic: "T", Items: items}, &ResetOffsets{}, &ResetOffsets{Group: "G", Topic: "T", Items: items, Pending: true, Actor: "a"},
 		&DropLog{}, &DropLog{Before: 1 << 50, Reason: "old"}, &TimerDone{}, &TimerDone{Parked: message.Position(1 << 50)},
 		&PutSetting{}, &PutSetting{Name: "n", Value: strings.Repeat("long", 1000), Actor: "a"},
+		&EndTransaction{}, &EndTransaction{Half: 1 << 50, Decision: Commit, Answer: true, Actor: "p at 10.0.0.1:5"}, &EndTransaction{Half: 1, Decision: Resume},
+		&CheckTransaction{}, &CheckTransaction{Half: 1 << 50, Checks: 15, Next: 1 << 41},
 	}
 }
 
@@ -46,7 +48,7 @@ func TestEveryCommandIsReadAsItWasWritten(t *testing.T) {
 		require.NoError(t, again.ParseBody(append(body, 0x7a|0x80, 0x7f, 0))) // an unknown field behind
 		require.Equal(t, c, again)
 	}
-	require.Len(t, kinds, 9)
+	require.Len(t, kinds, 11)
 }
 
 func TestARunOfCommandsIsReadInOrder(t *testing.T) {

@@ -16,6 +16,9 @@ var kinds = map[Kind]struct {
 	KindDropLog:       {"drop log", func() Command { return new(DropLog) }},
 	KindTimerDone:     {"timer done", func() Command { return new(TimerDone) }},
 	KindPutSetting:    {"put setting", func() Command { return new(PutSetting) }},
+
+	KindEndTransaction:   {"end transaction", func() Command { return new(EndTransaction) }},
+	KindCheckTransaction: {"check transaction", func() Command { return new(CheckTransaction) }},
 }
 
 // String names the kind.

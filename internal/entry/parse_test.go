@@ -20,7 +20,7 @@ func TestParseAnyCommand(t *testing.T) {
 		require.False(t, seen[kind.String()])
 		seen[kind.String()] = true
 	}
-	for k := KindPutTopic; k <= KindPutSetting; k++ {
+	for k := KindPutTopic; k <= KindCheckTransaction; k++ {
 		require.Contains(t, kinds, k)
 	}
 	_, err := Raw{Kind: 200}.Parse()

@@ -9,6 +9,7 @@
 //	/metrics    Prometheus text or OpenMetrics
 //	/healthz    200 while the process lives and its shard has not failed, else 503 with the reason
 //	/readyz     200 while sends are accepted, else 503 with the reason
+//	/transactions  transactions that nobody has decided yet; group, after (a position) and limit choose
 //	/debug/pprof/…  profiles, for clients on the same machine, with the setting profiling
 //
 // Errors are JSON: {"error":"not-found","message":"…"}.
@@ -19,6 +20,6 @@
 //
 // Goroutines: those of http.Server, one a connection, none when nobody asks.
 //
-// Files: door.go (life), listener.go (connections from elsewhere), http2.go, routes.go and answer.go (what is served),
+// Files: door.go (life), listener.go (connections from elsewhere), http2.go, routes.go, transactions.go and answer.go (what is served),
 // collector.go, families.go and reference.go (metrics).
 package httpdoor

@@ -72,7 +72,7 @@ func TestRoutes(t *testing.T) {
 	b := openBroker(t, vfs.NewMem())
 	defer b.Close()
 	d := newDoor(b, Config{MaxLags: 10})
-	for _, path := range []string{"/", "/metrics", "/healthz", "/readyz"} {
+	for _, path := range []string{"/", "/metrics", "/healthz", "/readyz", "/transactions"} {
 		for _, method := range []string{http.MethodGet, http.MethodHead} {
 			require.Equal(t, http.StatusOK, ask(d, method, path).Code, "%s %s", method, path)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/metaqio/metaq/internal/broker"
 	"github.com/metaqio/metaq/internal/commitlog"
+	"github.com/metaqio/metaq/internal/entry"
 	"github.com/metaqio/metaq/internal/remoting"
 	"github.com/metaqio/metaq/internal/shard"
 	"github.com/metaqio/metaq/internal/stats"
@@ -48,6 +49,7 @@ type family struct {
 const (
 	aboutMessages    = "Sends and pulls"
 	aboutTimers      = "Delayed messages and retries"
+	aboutTxns        = "Transactions"
 	aboutLog         = "Log, views and disk"
 	aboutGroups      = "Topics, groups and clients"
 	aboutConnections = "Connections"
@@ -55,7 +57,7 @@ const (
 )
 
 // families are all metrics, in the order of the documentation.
-var families = concat(messageFamilies(), timerFamilies(), logFamilies(), groupFamilies(), connectionFamilies(), processFamilies())
+var families = concat(messageFamilies(), timerFamilies(), transactionFamilies(), logFamilies(), groupFamilies(), connectionFamilies(), processFamilies())
 
 func concat(lists ...[]family) (all []family) {
 	for _, l := range lists {
@@ -158,6 +160,28 @@ func timerFamilies() []family {
 			func(s *broker.Stats) *stats.Counter { return &s.SendBacks }),
 		count(aboutTimers, "metaq_dead_letters_total", "Messages that consumers sent back for the last time: they went to a dead-letter topic.",
 			func(s *broker.Stats) *stats.Counter { return &s.DeadLetters }),
+	}
+}
+
+func transactionFamilies() []family {
+	return []family{
+		now(aboutTxns, "metaq_transactions_open", "Half messages that nobody has decided yet.",
+			func(s *sample) float64 { return float64(s.gauges.Transactions) }),
+		now(aboutTxns, "metaq_transaction_oldest_age_seconds", "Age of the oldest half message that nobody has decided yet, 0 when there is none.",
+			func(s *sample) float64 { return s.gauges.TransactionAge.Seconds() }),
+		count(aboutTxns, "metaq_transaction_checks_total", "Times that a producer was asked what became of its transaction.",
+			func(s *broker.Stats) *stats.Counter { return &s.Checks }),
+		{
+			heading: aboutTxns, name: "metaq_transactions_ended_total", kind: counter, shard: true, labels: []string{"outcome"},
+			help: "Transactions that ended, by outcome; given-up ones went to TRANS_CHECK_MAX_TIME_TOPIC, resumed ones came back from there.",
+			each: func(s *sample, emit func(float64, ...string)) {
+				for outcome, d := range map[string]entry.Decision{
+					"committed": entry.Commit, "rolled-back": entry.Rollback, "given-up": entry.GiveUp, "resumed": entry.Resume,
+				} {
+					emit(float64(s.broker.Stats.Ended[d].Load()), outcome)
+				}
+			},
+		},
 	}
 }
 

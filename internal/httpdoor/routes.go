@@ -25,6 +25,7 @@ var pages = []struct{ Path, Help string }{
 	{"/metrics", "metrics for Prometheus"},
 	{"/healthz", "200 while the process lives and its shard has not failed"},
 	{"/readyz", "200 while sends are accepted"},
+	{transactionsPath, "transactions that nobody has decided yet, as JSON"},
 	{profilePath, "profiles, for clients on this machine, when the setting profiling is on"},
 }
 
@@ -34,6 +35,7 @@ func (d *Door) routes() http.Handler {
 	mux.Handle("/metrics", reading(d.metrics().ServeHTTP))
 	mux.Handle("/healthz", reading(d.health))
 	mux.Handle("/readyz", reading(d.ready))
+	mux.Handle(transactionsPath, reading(d.transactions))
 	mux.Handle(profilePath, http.HandlerFunc(d.profiles))
 	mux.HandleFunc("/", d.unknown)
 	return d.safely(mux)

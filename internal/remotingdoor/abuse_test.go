@@ -34,8 +34,8 @@ func TestWhatIsNotServedIsSaidSo(t *testing.T) {
 	r := start(t, rigOptions{})
 	c := r.client(t)
 	for _, code := range []int32{
-		protocol.ReqPopMessage, protocol.ReqAckMessage, protocol.ReqChangeMessageInvisibletime, protocol.ReqQueryAssignment, protocol.ReqEndTransaction,
-		protocol.ReqRecallMessage, protocol.ReqSendReplyMessage,
+		protocol.ReqPopMessage, protocol.ReqAckMessage, protocol.ReqChangeMessageInvisibletime, protocol.ReqQueryAssignment, protocol.ReqRecallMessage,
+		protocol.ReqSendReplyMessage,
 	} {
 		require.Equal(t, int32(3), c.call(code, nil, nil).Code, protocol.ReqName(code))
 	}
@@ -56,7 +56,12 @@ func every() map[int32]ext {
 		protocol.ReqConsumerSendMsgBack:     backFields("G", 0, 0, ext{"maxReconsumeTimes": 3}),
 		protocol.ReqViewMessageById:         {"topic": "T", "offset": 0},
 		protocol.ReqQueryMessage:            {"topic": "T", "key": "k", "maxNum": 32, "beginTimestamp": 0, "endTimestamp": int64(math.MaxInt64), "indexType": "K", "_UNIQUE_KEY_QUERY": false},
-		protocol.ReqHeartBeat:               {}, protocol.ReqUnregisterClient: {"clientID": "c", "producerGroup": "P", "consumerGroup": "G"},
+		protocol.ReqEndTransaction: {
+			"topic": "T", "producerGroup": "P", "tranStateTableOffset": 0, "commitLogOffset": 0, "commitOrRollback": 8, "fromTransactionCheck": false,
+			"msgId": "K", "transactionId": "K",
+		},
+		protocol.ReqResumeCheckHalfMessage: {"topic": "TRANS_CHECK_MAX_TIME_TOPIC", "msgId": "7F000002000051AF0000000000001CE5"},
+		protocol.ReqHeartBeat:              {}, protocol.ReqUnregisterClient: {"clientID": "c", "producerGroup": "P", "consumerGroup": "G"},
 		protocol.ReqGetConsumerListByGroup: {"consumerGroup": "G"}, protocol.ReqCheckClientConfig: {},
 		protocol.ReqLockBatchMq: {}, protocol.ReqUnlockBatchMq: {},
 		protocol.ReqUpdateAndCreateTopic: topicFields("T", 1, 1, 6, nil), protocol.ReqUpdateAndCreateTopicList: {},

@@ -9,6 +9,7 @@ import (
 	"github.com/metaqio/metaq/internal/filter"
 	"github.com/metaqio/metaq/internal/protocol"
 	"github.com/metaqio/metaq/internal/remoting"
+	"github.com/metaqio/metaq/message"
 )
 
 // HEART_BEAT (34): who is connected, and what the members of consumer groups subscribe to
@@ -108,6 +109,17 @@ type peer struct{ s *remoting.Session }
 func (p peer) ConsumersChanged(group string) {
 	n := &protocol.Command{Code: protocol.ReqNotifyConsumerIdsChanged, Version: protocol.ServerVersion}
 	n.Ext.Set("consumerGroup", group)
+	p.s.Notify(n)
+}
+
+// CheckTransaction implements broker.Peer: CHECK_TRANSACTION_STATE (39).
+func (p peer) CheckTransaction(c *broker.TransactionCheck) {
+	n := &protocol.Command{Code: protocol.ReqCheckTransactionState, Version: protocol.ServerVersion, Body: c.Record}
+	h := protocol.CheckTransactionStateRequest{
+		Topic: message.TopicHalf, TranStateTableOffset: int64(c.Offset), CommitLogOffset: int64(c.Half), MsgId: c.Key, TransactionId: c.Key,
+		OffsetMsgId: c.ID, Bname: c.Broker,
+	}
+	h.Encode(&n.Ext)
 	p.s.Notify(n)
 }
 

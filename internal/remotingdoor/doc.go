@@ -13,7 +13,7 @@
 //
 // table.go names all codes and their handlers. A handler stands in the file of its
 // family: send.go (10, 310, 320), pull.go (11, 361), client.go (34, 35, 38, 46),
-// offset.go (14, 15, 29 to 32), lock.go (41, 42), sendback.go (36), topic.go, group.go,
+// offset.go (14, 15, 29 to 32), txn.go (37, 39, 323), lock.go (41, 42), sendback.go (36), topic.go, group.go,
 // stats.go, config.go. worker.go is the pass, flight.go what waits for its batch,
 // answer.go the hot answers, errors.go the only place where reasons become codes.
 package remotingdoor

@@ -81,11 +81,13 @@ type request struct {
 }
 
 // actor names who asked, for entries of administrators.
-func (r *request) actor() string {
-	if r.client != nil {
-		return r.client.ID + " at " + r.s.Remote().String()
+func (r *request) actor() string { return actorOf(r.client, r.s) }
+
+func actorOf(client *broker.Client, s *remoting.Session) string {
+	if client != nil {
+		return client.ID + " at " + s.Remote().String()
 	}
-	return r.s.Remote().String()
+	return s.Remote().String()
 }
 
 // ok is the answer of a request that succeeded.

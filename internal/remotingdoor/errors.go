@@ -26,6 +26,9 @@ var codes = [...]int32{
 	broker.NoMessage:         protocol.RespSystemError,
 	broker.Busy:              protocol.RespSystemBusy,
 	broker.Unavailable:       protocol.RespServiceNotAvailable,
+	broker.NoTransaction:     protocol.RespSystemError,
+	broker.IllegalOperation:  protocol.RespIllegalOperation,
+	broker.NotLeading:        protocol.RespSlaveNotAvailable,
 	broker.Unsupported:       protocol.RespRequestCodeNotSupported,
 }
 

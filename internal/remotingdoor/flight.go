@@ -11,8 +11,9 @@ import (
 type flight struct {
 	batch   shard.Batch
 	sends   []sendReply
-	commits []plainReply
-	keys    []byte // unique keys of batches of messages
+	commits []plainReply // of offsets and transactions
+	keys    []byte       // unique keys of batches of messages
+	decided decided
 	w       *worker
 }
 
@@ -24,6 +25,9 @@ type sendReply struct {
 	sent       broker.Sent
 	key, keyTo int32 // in keys, of a batch of messages
 }
+
+// decided is what decisions about transactions put into a batch.
+type decided struct{ messages, bytes int }
 
 // plainReply is somebody to be told that it is done.
 type plainReply struct {
@@ -39,7 +43,7 @@ func (f *flight) reset() {
 	f.batch.Reset()
 	clear(f.sends)
 	clear(f.commits)
-	f.sends, f.commits, f.keys = f.sends[:0], f.commits[:0], f.keys[:0]
+	f.sends, f.commits, f.keys, f.decided = f.sends[:0], f.commits[:0], f.keys[:0], decided{}
 	if cap(f.batch.Records) > maxKept {
 		f.batch.Records, f.batch.Msgs = nil, nil
 	}

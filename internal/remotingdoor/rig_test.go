@@ -141,18 +141,22 @@ type client struct {
 	encoding protocol.Encoding
 	version  int32
 	language protocol.Language
-	notices  chan string // of groups whose members changed (code 40)
+	notices  chan string            // of groups whose members changed (code 40)
+	checks   chan *protocol.Command // of transactions (code 39)
 }
 
 func (r *rig) client(t testing.TB) *client {
 	t.Helper()
-	c := &client{t: t, version: 513, notices: make(chan string, 1024)}
+	c := &client{t: t, version: 513, notices: make(chan string, 1024), checks: make(chan *protocol.Command, 1024)}
 	rc, err := remoting.Dial(context.Background(), r.addr, remoting.ClientOptions{
 		Timeout: patience,
 		OnRequest: func(_ *remoting.Client, cmd *protocol.Command) *protocol.Command {
-			if cmd.Code == protocol.ReqNotifyConsumerIdsChanged {
+			switch cmd.Code {
+			case protocol.ReqNotifyConsumerIdsChanged:
 				group, _ := cmd.Ext.Get("consumerGroup")
 				c.notices <- string(group)
+			case protocol.ReqCheckTransactionState:
+				c.checks <- copyOf(cmd)
 			}
 			return nil
 		},

@@ -98,8 +98,8 @@ func (d *Door) sendFailed(c *protocol.Command, err error) *protocol.Command {
 // answerFlight answers everybody who waits for a batch that is done.
 func (w *worker) answerFlight(f *flight) {
 	if f.batch.Err == nil {
-		w.d.b.Stats.Sends.Add(int64(len(f.batch.Msgs)))
-		w.d.b.Stats.SendBytes.Add(int64(len(f.batch.Records)))
+		w.d.b.Stats.Sends.Add(int64(len(f.batch.Msgs) - f.decided.messages)) // those were counted when they were sent
+		w.d.b.Stats.SendBytes.Add(int64(len(f.batch.Records) - f.decided.bytes))
 	}
 	for i := range f.sends {
 		r := &f.sends[i]

@@ -289,23 +289,6 @@ func TestThePropertiesStringIsKeptAsItCame(t *testing.T) {
 	}
 }
 
-// remoting.md §6.10: transactions are refused, not stored as something else.
-func TestAHalfMessageIsRefused(t *testing.T) {
-	r := start(t, rigOptions{})
-	c := r.client(t)
-	c.makeTopic("T", 1)
-	half := props("TRAN_MSG", "true", "PGROUP", "PG")
-	a := c.call(protocol.ReqSendMessage, sendFields("T", 0, half, ext{"sysFlag": 4}), []byte("x"))
-	require.Equal(t, int32(16), a.Code)
-	require.Contains(t, a.Remark, "transaction")
-	require.Empty(t, c.read("T", 0, 0))
-
-	// row 12: a retried message that was part of one is not half any more.
-	c.makeGroup("G", nil)
-	again := c.call(protocol.ReqSendMessage, sendFields("T", 0, half+props("DELAY", "1"), ext{"reconsumeTimes": 1}), []byte("x"))
-	require.Equal(t, int32(0), again.Code, again.Remark)
-}
-
 // remoting.md §1.6: one-way requests are never answered, whatever happens to them.
 func TestOnewaySendsAreNotAnswered(t *testing.T) {
 	everyWay(t, rigOptions{}, func(t *testing.T, r *rig, c *client) {

@@ -24,6 +24,9 @@ func (d *Door) handlers() map[int32]handler {
 		protocol.ReqSearchOffsetByTimestamp: {cold: searchOffset},
 		protocol.ReqGetEarliestMsgStoretime: {cold: earliestStoreTime},
 
+		protocol.ReqEndTransaction:         {hot: endTransaction},
+		protocol.ReqResumeCheckHalfMessage: {cold: resumeTransaction},
+
 		protocol.ReqConsumerSendMsgBack: {cold: sendMessageBack},
 		protocol.ReqViewMessageById:     {cold: viewMessage},
 		protocol.ReqQueryMessage:        {cold: queryMessage},

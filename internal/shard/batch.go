@@ -67,6 +67,9 @@ type Batch struct {
 	Commands []byte // run of commands, see package entry
 	// Lazy says that nobody is told that the batch is stored: it need not be synced before it counts.
 	Lazy bool
+	// Term, when it is not 0, is the leadership (see [Shard.LeadingTerm]) in which the batch makes sense: it was decided
+	// by what views said then. In another one it fails with ErrNotLeader.
+	Term uint64
 	// Done is called once, when the batch has been folded or has failed (Err); on the
 	// submitting goroutine when it held the tail, else on the holder's. It must not block.
 	Done func(*Batch)
@@ -81,7 +84,7 @@ type Batch struct {
 func (b *Batch) Reset() {
 	clear(b.Msgs) // no target is held by a batch that waits in a pool
 	b.Records, b.Msgs, b.Keys, b.Commands = b.Records[:0], b.Msgs[:0], b.Keys[:0], b.Commands[:0]
-	b.Lazy, b.Base, b.Time, b.Err = false, 0, 0, nil
+	b.Lazy, b.Term, b.Base, b.Time, b.Err = false, 0, 0, 0, nil
 }
 
 // Empty says whether there is nothing in it.

@@ -22,6 +22,7 @@ import (
 	"github.com/metaqio/metaq/internal/view/queue"
 	"github.com/metaqio/metaq/internal/view/timer"
 	"github.com/metaqio/metaq/internal/view/topic"
+	"github.com/metaqio/metaq/internal/view/txn"
 	"github.com/metaqio/metaq/message"
 )
 
@@ -34,6 +35,7 @@ type replica struct {
 	groups  *group.View
 	offsets *offset.View
 	timers  *timer.View
+	txns    *txn.View
 	failed  error
 }
 
@@ -51,7 +53,7 @@ type setup struct {
 var logTo io.Writer = io.Discard
 
 func (s setup) open() (*replica, error) {
-	r := &replica{queues: queue.New(1 << 20), topics: topic.New(), groups: group.New(), offsets: offset.New(), timers: timer.New()}
+	r := &replica{queues: queue.New(1 << 20), topics: topic.New(), groups: group.New(), offsets: offset.New(), timers: timer.New(), txns: txn.New()}
 	if s.segment == 0 {
 		s.segment = 1 << 20
 	}
@@ -60,7 +62,7 @@ func (s setup) open() (*replica, error) {
 	}
 	o := shard.Options{
 		FS: s.fs, Dir: "shard", ID: s.id, Voters: s.voters, Durability: s.durability, SegmentBytes: s.segment, RingBytes: 1 << 20,
-		CheckpointBytes: s.checkpoint, Queues: r.queues, Views: []shard.View{r.topics, r.groups, r.offsets, r.timers},
+		CheckpointBytes: s.checkpoint, Queues: r.queues, Views: []shard.View{r.topics, r.groups, r.offsets, r.timers, r.txns},
 		Manual: true, SlowSync: time.Hour, // a batch is done when Submit returns, however slow the machine is
 		Send: s.send, Now: s.now, Log: slog.New(slog.NewTextHandler(logTo, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Failed: func(err error) { r.failed = err },

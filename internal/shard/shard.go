@@ -144,9 +144,9 @@ type Shard struct {
 
 	tail       tail // belongs to the tail's holder
 	checkpoint checkpoint
-	applied    atomic.Int64 // position after the last folded frame
-	leads      atomic.Bool
-	full       atomic.Bool // the newest messages were refused because the disk is full
+	applied    atomic.Int64  // position after the last folded frame
+	leads      atomic.Uint64 // term in which this replica leads, 0: it does not
+	full       atomic.Bool   // the newest messages were refused because the disk is full
 	closing    sync.WaitGroup
 	closed     chan struct{}
 }
@@ -227,7 +227,7 @@ func (s *Shard) open() (rec commitlog.Recovery, err error) {
 			return rec, fmt.Errorf("campaign: %w", err)
 		}
 		err := s.node.Pump()
-		s.leads.Store(s.node.Leading())
+		s.noteLeading()
 		return rec, err
 	}
 	return rec, nil
@@ -441,7 +441,11 @@ func (s *Shard) Full() bool {
 }
 
 // Leads says whether this replica led when the tail was last processed. Any goroutine; it does not wait for the tail.
-func (s *Shard) Leads() bool { return s.leads.Load() }
+func (s *Shard) Leads() bool { return s.leads.Load() != 0 }
+
+// LeadingTerm is the term in which this replica led, with everything folded that earlier leaders left, when the tail was
+// last processed; 0 when it did not. For Batch.Term: read it before the views. Any goroutine.
+func (s *Shard) LeadingTerm() uint64 { return s.leads.Load() }
 
 // Leading says whether this replica leads and may take batches.
 func (s *Shard) Leading() bool {

@@ -77,6 +77,9 @@ type world struct {
 	sent     int
 	acked    map[string]place
 	ackEarly bool
+	steps    int
+	segment  int64
+	txns     *simTransactions // nil: none
 }
 
 type node struct {
@@ -93,7 +96,7 @@ type place struct {
 }
 
 func newWorld(seed uint64) *world {
-	w := &world{rng: rand.New(rand.NewPCG(seed, 7)), seed: seed, nodes: map[uint64]*node{}, acked: map[string]place{}, clock: 1_700_000_000_000}
+	w := &world{rng: rand.New(rand.NewPCG(seed, 7)), seed: seed, nodes: map[uint64]*node{}, acked: map[string]place{}, steps: simSteps, segment: 64 << 10, clock: 1_700_000_000_000}
 	for id := uint64(1); id <= 3; id++ {
 		w.nodes[id] = &node{id: id, fs: vfs.NewCrashableMem()}
 	}
@@ -106,7 +109,7 @@ func (w *world) run() error {
 			return err
 		}
 	}
-	for range simSteps {
+	for range w.steps {
 		if err := w.step(); err != nil {
 			return err
 		}
@@ -116,7 +119,7 @@ func (w *world) run() error {
 
 func (w *world) start(n *node) error {
 	r, err := setup{
-		fs: n.fs, id: n.id, voters: []uint64{1, 2, 3}, segment: 64 << 10, checkpoint: 40 << 10,
+		fs: n.fs, id: n.id, voters: []uint64{1, 2, 3}, segment: w.segment, checkpoint: 40 << 10,
 		send: func(m raftlog.Message) { w.flying = append(w.flying, m) },
 		now:  func() int64 { return w.clock },
 	}.open()
@@ -124,6 +127,7 @@ func (w *world) start(n *node) error {
 		return fmt.Errorf("start node %d: %w", n.id, err)
 	}
 	n.r = r
+	w.txns.forget(n)
 	return nil
 }
 
@@ -138,6 +142,7 @@ func (w *world) crash(n *node) error {
 func (w *world) step() error {
 	w.clock += int64(w.rng.IntN(5))
 	n := w.nodes[1+w.rng.Uint64N(3)]
+	w.txns.step(n)
 	switch x := w.rng.IntN(1000); {
 	case n.r == nil:
 		if n.down--; n.down <= 0 {
@@ -282,6 +287,9 @@ func (w *world) check() error {
 	for id := range uint64(3) {
 		n := w.nodes[id+1]
 		if err := w.checkAcked(n); err != nil {
+			return fmt.Errorf("node %d: %w", n.id, err)
+		}
+		if err := w.txns.check(n); err != nil {
 			return fmt.Errorf("node %d: %w", n.id, err)
 		}
 		raw, err := n.r.Log().Read(nil, n.r.Log().Start(), int(n.r.Applied()-n.r.Log().Start()))

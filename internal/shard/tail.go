@@ -159,7 +159,7 @@ func (s *Shard) process(batches []*Batch) {
 		s.refuse(batches, s.Failure())
 		return
 	}
-	if batches = s.admit(batches); len(batches) > 0 {
+	if batches = s.admit(s.ofThisTerm(batches)); len(batches) > 0 {
 		start := time.Now()
 		if err := s.propose(batches); err != nil {
 			s.refuse(batches, err)
@@ -173,9 +173,7 @@ func (s *Shard) process(batches []*Batch) {
 		return
 	}
 	s.tail.lazy = false
-	if leads := s.node.Leading(); leads != s.leads.Load() {
-		s.leads.Store(leads)
-	}
+	s.noteLeading()
 	s.opts.Folded()
 	if s.applied.Load()-int64(s.checkpoint.started) >= s.opts.CheckpointBytes {
 		s.beginCheckpoint()
@@ -196,6 +194,32 @@ func (s *Shard) failFlights(err error) {
 		s.refuse(f.batches, err)
 	}
 	s.tail.inflight = s.tail.inflight[:0]
+}
+
+// noteLeading tells everybody whether this replica leads now, and since which term.
+func (s *Shard) noteLeading() {
+	term := uint64(0)
+	if s.node.Leading() {
+		term = s.node.Term()
+	}
+	if term != s.leads.Load() {
+		s.leads.Store(term)
+	}
+}
+
+// ofThisTerm refuses batches that were meant for another leadership, and returns what is left. Who reads the term, then
+// the views, then submits, so knows that no other leader's entries came between what it saw and its batch.
+func (s *Shard) ofThisTerm(batches []*Batch) []*Batch {
+	kept := batches[:0]
+	for _, b := range batches {
+		if b.Term != 0 && (b.Term != s.node.Term() || !s.node.Leading()) {
+			b.Err = fmt.Errorf("%w: the batch belongs to term %d", ErrNotLeader, b.Term)
+			b.Done(b)
+			continue
+		}
+		kept = append(kept, b)
+	}
+	return kept
 }
 
 // reserve is how much of the last segment is kept on a full disk for batches without messages: offsets of consumers, and
