@@ -49,6 +49,7 @@ type Stats struct {
 	Delivered              stats.Counter          // delayed messages
 	Late                   stats.Histogram
 	SendBacks, DeadLetters stats.Counter
+	Replies                stats.Counter // given to who asked
 }
 
 // Broker is one shard with its use cases.
@@ -73,6 +74,7 @@ type Broker struct {
 	locks      *locks
 	committers committers
 	pool       *pool
+	replies    replies
 	cold       coldBudget
 	waiting    atomic.Int64 // parked pulls
 	history    history
@@ -235,5 +237,6 @@ func (b *Broker) runExpiry(ctx context.Context) error {
 // Close ends the broker in order; Run must have ended.
 func (b *Broker) Close() error {
 	b.pool.close()
+	b.replies.close()
 	return b.shard.Close()
 }

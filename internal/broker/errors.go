@@ -30,17 +30,18 @@ const (
 	Busy        // a limit of the process is reached: try again
 	Unavailable // disk full, stopping, not the leader: try another node
 	Unsupported
+	ReplyFailed // who asked did not get the reply
 )
 
 // Reasons is the number of reasons.
-const Reasons = int(Unsupported) + 1
+const Reasons = int(ReplyFailed) + 1
 
 var reasonNames = [Reasons]string{
 	Internal: "internal", InvalidName: "invalid-name", TopicNotFound: "topic-not-found", TopicForbidden: "topic-forbidden",
 	GroupNotFound: "group-not-found", NoPermission: "no-permission", InvalidQueue: "invalid-queue", InvalidParameter: "invalid-parameter",
 	MessageIllegal: "message-illegal", NotSubscribed: "not-subscribed", SubscriptionStale: "subscription-stale",
 	BadExpression: "bad-expression", NoOffset: "no-offset", NotOnline: "not-online", NoMessage: "no-message", Busy: "busy",
-	Unavailable: "unavailable", Unsupported: "unsupported",
+	Unavailable: "unavailable", Unsupported: "unsupported", ReplyFailed: "reply-failed",
 }
 
 // String is a short name, as metrics have it.

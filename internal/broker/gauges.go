@@ -23,6 +23,7 @@ type Gauges struct {
 	TimerOverdue time.Duration // how long the first of them is late; 0 when none is
 
 	Waiting, WaitingLimit                  int64 // pulls that wait for messages
+	Replies, ReplyLimit                    int   // on their way to who asked
 	PoolRunning, PoolWaiting, PoolCapacity int   // requests that may block: on goroutines, behind them, and the limit of those behind
 }
 
@@ -36,6 +37,9 @@ func (b *Broker) Gauges() Gauges {
 		g.TimerOverdue = time.Duration(now-due) * time.Millisecond
 	}
 	b.shard.RUnlock()
+	b.replies.mu.Lock()
+	g.Replies, g.ReplyLimit = b.replies.n, b.conf.Load().MaxReplies
+	b.replies.mu.Unlock()
 	b.pool.mu.Lock()
 	g.PoolRunning, g.PoolWaiting = b.pool.running, len(b.pool.waiting)
 	b.pool.mu.Unlock()

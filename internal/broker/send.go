@@ -32,6 +32,7 @@ type SendRequest struct {
 	dead     bool // it goes to a dead-letter topic instead
 	internal bool // the broker itself sends it: limits for clients do not count
 	arrived  bool // its delay is over
+	reply    bool // it is for a client first, so it goes on when nothing can be stored
 }
 
 // Sent says where a request's messages are in the pass's batch.
@@ -65,7 +66,7 @@ const (
 
 // Send puts messages into the pass's batch. They are stored once the batch is done.
 func (p *Pass) Send(r *SendRequest) (Sent, error) {
-	if why := p.b.refusing.Load(); why != nil && !r.internal {
+	if why := p.b.refusing.Load(); why != nil && !r.internal && !r.reply {
 		return Sent{}, why
 	}
 	d, err := p.destination(r)

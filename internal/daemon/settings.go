@@ -58,11 +58,13 @@ type Settings struct {
 	MaxMessageBytes    int
 	DelayLevels        DelayLevels
 	BrokerPermission   int // bits: 4 read, 2 write
+	StoreReplies       bool
 
 	// Limits.
 	MaxConnections         int
 	IdleTimeout            time.Duration
 	MaxWaiters             int
+	MaxReplies             int
 	MaxPullBytes           int
 	MaxPullMessages        int
 	ColdReadBytesPerSecond int64 // 0 = no limit

@@ -34,7 +34,7 @@ func TestWhatIsNotServedIsSaidSo(t *testing.T) {
 	c := r.client(t)
 	for _, code := range []int32{
 		protocol.ReqPopMessage, protocol.ReqAckMessage, protocol.ReqChangeMessageInvisibletime, protocol.ReqQueryAssignment, protocol.ReqEndTransaction,
-		protocol.ReqRecallMessage, protocol.ReqSendReplyMessage,
+		protocol.ReqRecallMessage,
 	} {
 		require.Equal(t, int32(3), c.call(code, nil, nil).Code, protocol.ReqName(code))
 	}
@@ -52,9 +52,10 @@ func every() map[int32]ext {
 		protocol.ReqGetMinOffset:            {"topic": "T", "queueId": 0},
 		protocol.ReqSearchOffsetByTimestamp: {"topic": "T", "queueId": 0, "timestamp": 0, "boundaryType": "LOWER"},
 		protocol.ReqGetEarliestMsgStoretime: {"topic": "T", "queueId": 0},
-		protocol.ReqConsumerSendMsgBack:     backFields("G", 0, 0, ext{"maxReconsumeTimes": 3}),
-		protocol.ReqViewMessageById:         {"topic": "T", "offset": 0},
-		protocol.ReqHeartBeat:               {}, protocol.ReqUnregisterClient: {"clientID": "c", "producerGroup": "P", "consumerGroup": "G"},
+		protocol.ReqSendReplyMessage:        replyFields(forClient("c"), nil), protocol.ReqSendReplyMessageV2: replyFields(forClient("c"), nil),
+		protocol.ReqConsumerSendMsgBack: backFields("G", 0, 0, ext{"maxReconsumeTimes": 3}),
+		protocol.ReqViewMessageById:     {"topic": "T", "offset": 0},
+		protocol.ReqHeartBeat:           {}, protocol.ReqUnregisterClient: {"clientID": "c", "producerGroup": "P", "consumerGroup": "G"},
 		protocol.ReqGetConsumerListByGroup: {"consumerGroup": "G"}, protocol.ReqCheckClientConfig: {},
 		protocol.ReqLockBatchMq: {}, protocol.ReqUnlockBatchMq: {},
 		protocol.ReqUpdateAndCreateTopic: topicFields("T", 1, 1, 6, nil), protocol.ReqUpdateAndCreateTopicList: {},

@@ -27,6 +27,7 @@ var codes = [...]int32{
 	broker.Busy:              protocol.RespSystemBusy,
 	broker.Unavailable:       protocol.RespServiceNotAvailable,
 	broker.Unsupported:       protocol.RespRequestCodeNotSupported,
+	broker.ReplyFailed:       protocol.RespSystemError,
 }
 
 // outcome is the code and the remark for an error that a client is about to be told; it counts it.
