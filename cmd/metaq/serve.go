@@ -160,6 +160,7 @@ func (n *server) config(s daemon.Settings) broker.Config {
 	c.MaxMessageBytes, c.AutoCreateTopics, c.AutoCreateGroups = s.MaxMessageBytes, s.AutoCreateTopics, s.AutoCreateGroups
 	c.DefaultQueues, c.Permission, c.DelayLevels = int32(s.DefaultTopicQueues), int32(s.BrokerPermission), s.DelayLevels
 	c.MaxPullBytes, c.MaxPullMessages, c.MaxWaiters = s.MaxPullBytes, s.MaxPullMessages, s.MaxWaiters
+	c.MaxReplies, c.StoreReplies = s.MaxReplies, s.StoreReplies
 	c.ColdBytesPerSec, c.RetentionTime, c.RetentionBytes = s.ColdReadBytesPerSecond, s.RetentionTime, s.RetentionBytes
 	c.DiskMaxUse, c.DiskStopUse = float64(s.DiskMaxUse)/100, float64(s.DiskStopUse)/100
 	c.TransactionTimeout, c.TransactionInterval = s.TransactionTimeout, s.TransactionCheckInterval

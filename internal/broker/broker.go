@@ -53,6 +53,7 @@ type Stats struct {
 	SendBacks, DeadLetters stats.Counter
 	Checks                 stats.Counter                   // of transactions, sent to producers
 	Ended                  [entry.Resume + 1]stats.Counter // transactions by decision
+	Replies                stats.Counter                   // given to who asked
 }
 
 // Broker is one shard with its use cases.
@@ -79,6 +80,7 @@ type Broker struct {
 	locks      *locks
 	committers committers
 	pool       *pool
+	replies    replies
 	cold       coldBudget
 	waiting    atomic.Int64 // parked pulls
 	history    history
@@ -249,5 +251,6 @@ func (b *Broker) runExpiry(ctx context.Context) error {
 // Close ends the broker in order; Run must have ended.
 func (b *Broker) Close() error {
 	b.pool.close()
+	b.replies.close()
 	return errors.Join(b.shard.Close(), b.keys.Close())
 }

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"bytes"
+	"context"
 	"net/netip"
 	"slices"
 	"sync"
@@ -13,12 +14,15 @@ import (
 )
 
 // Peer is the connection of a client, as far as the broker speaks first. Methods
-// must not block.
+// must not block, unless they say so.
 type Peer interface {
 	// ConsumersChanged says that the members or the subscriptions of a group changed.
 	ConsumersChanged(group string)
 	// CheckTransaction asks a producer what became of a transaction.
 	CheckTransaction(c *TransactionCheck)
+	// PushReply gives the client the reply to a request of its, and waits until it
+	// says that it has it. The error is why it has not.
+	PushReply(ctx context.Context, r *PushedReply) error
 	// Addr is the client's address.
 	Addr() netip.AddrPort
 }
@@ -86,11 +90,12 @@ type clients struct {
 	mu        sync.RWMutex // guards the following, and the fields of Client that belong to the table
 	groups    map[string]map[*Client]struct{}
 	producers map[string]map[*Client]struct{}
+	asking    map[string]map[*Client]struct{} // those with a producer, by client id
 	all       map[*Client]struct{}
 }
 
 func newClients() *clients {
-	return &clients{groups: map[string]map[*Client]struct{}{}, producers: map[string]map[*Client]struct{}{}, all: map[*Client]struct{}{}}
+	return &clients{groups: map[string]map[*Client]struct{}{}, producers: map[string]map[*Client]struct{}{}, asking: map[string]map[*Client]struct{}{}, all: map[*Client]struct{}{}}
 }
 
 // subscription finds what a pull that brings no expression filters by: the
@@ -149,6 +154,7 @@ func (t *clients) beat(c *Client, h *Heartbeat) (changed []string) {
 		if _, ok := c.producers[p]; !ok {
 			put(&c.producers, p)
 			link(t.producers, p, c)
+			link(t.asking, c.ID, c)
 		}
 	}
 	for _, n := range h.Consumers {
@@ -219,6 +225,9 @@ func (t *clients) leave(c *Client, producer, consumer string, everything bool) (
 			unlink(t.producers, p, c)
 		}
 	}
+	if len(c.producers) == 0 {
+		unlink(t.asking, c.ID, c)
+	}
 	for g := range c.consumers {
 		if everything || g == consumer {
 			delete(c.consumers, g)
@@ -230,6 +239,19 @@ func (t *clients) leave(c *Client, producer, consumer string, everything bool) (
 		delete(t.all, c)
 	}
 	return changed
+}
+
+// requester finds the client that a reply is for: the connection with this client
+// id and a producer that was heard of last; nil when there is none.
+func (t *clients) requester(id string) (newest *Client) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for c := range t.asking[id] {
+		if newest == nil || c.seen.After(newest.seen) {
+			newest = c
+		}
+	}
+	return newest
 }
 
 // online says whether anybody of a group is connected.

@@ -11,17 +11,17 @@
 //
 // Hot use cases never block. What needs the disk, an entry of its own or much time
 // answers [ErrCold]; the door then calls the cold twin on a goroutine of the pool
-// ([Broker.Go]).
+// ([Broker.Go]). What waits for a client does so on one of its own ([Broker.GoReply]).
 //
 // What is not in the log lives here too, in memory: clients (heartbeats), queue
 // locks, waiting pulls.
 //
 // Goroutines: Run (deadlines of waiting pulls, delayed messages, checks of
-// transactions, retention), the pool's.
+// transactions, retention), the pool's, one for each reply on its way.
 //
 // Files: broker.go (assembly), config.go, errors.go, system.go (topics that are
 // always there), pass.go, send.go, park.go (delayed messages), pull.go, read.go,
-// clients.go, locks.go, offsets.go, topics.go, groups.go, sendback.go, timer.go,
+// clients.go, locks.go, offsets.go, topics.go, groups.go, sendback.go, reply.go, timer.go, query.go,
 // txn.go, decide.go and txncheck.go (transactions), txnadmin.go,
 // retention.go, pool.go, info.go and gauges.go (what operators and metrics ask for).
 package broker

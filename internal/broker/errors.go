@@ -33,17 +33,18 @@ const (
 	IllegalOperation // too late, or against what was decided
 	NotLeading       // another replica decides
 	Unsupported
+	ReplyFailed // who asked did not get the reply
 )
 
 // Reasons is the number of reasons.
-const Reasons = int(Unsupported) + 1
+const Reasons = int(ReplyFailed) + 1
 
 var reasonNames = [Reasons]string{
 	Internal: "internal", InvalidName: "invalid-name", TopicNotFound: "topic-not-found", TopicForbidden: "topic-forbidden",
 	GroupNotFound: "group-not-found", NoPermission: "no-permission", InvalidQueue: "invalid-queue", InvalidParameter: "invalid-parameter",
 	MessageIllegal: "message-illegal", NotSubscribed: "not-subscribed", SubscriptionStale: "subscription-stale",
 	BadExpression: "bad-expression", NoOffset: "no-offset", NotOnline: "not-online", NoMessage: "no-message", Busy: "busy",
-	Unavailable: "unavailable", NoTransaction: "no-transaction", IllegalOperation: "illegal-operation", NotLeading: "not-leading", Unsupported: "unsupported",
+	Unavailable: "unavailable", NoTransaction: "no-transaction", IllegalOperation: "illegal-operation", NotLeading: "not-leading", Unsupported: "unsupported", ReplyFailed: "reply-failed",
 }
 
 // String is a short name, as metrics have it.

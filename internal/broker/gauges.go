@@ -26,6 +26,7 @@ type Gauges struct {
 	TransactionAge time.Duration // of the oldest of them; 0 when there is none
 
 	Waiting, WaitingLimit                  int64 // pulls that wait for messages
+	Replies, ReplyLimit                    int   // on their way to who asked
 	PoolRunning, PoolWaiting, PoolCapacity int   // requests that may block: on goroutines, behind them, and the limit of those behind
 }
 
@@ -43,6 +44,9 @@ func (b *Broker) Gauges() Gauges {
 		g.TransactionAge = time.Duration(max(now-o.Stored, 0)) * time.Millisecond
 	}
 	b.shard.RUnlock()
+	b.replies.mu.Lock()
+	g.Replies, g.ReplyLimit = b.replies.n, b.conf.Load().MaxReplies
+	b.replies.mu.Unlock()
 	b.pool.mu.Lock()
 	g.PoolRunning, g.PoolWaiting = b.pool.running, len(b.pool.waiting)
 	b.pool.mu.Unlock()

@@ -18,9 +18,10 @@ import (
 // quiet is a client that is never told anything.
 type quiet struct{}
 
-func (quiet) ConsumersChanged(string)            {}
-func (quiet) CheckTransaction(*TransactionCheck) {}
-func (quiet) Addr() netip.AddrPort               { return netip.AddrPort{} }
+func (quiet) ConsumersChanged(string)                       {}
+func (quiet) CheckTransaction(*TransactionCheck)            {}
+func (quiet) Addr() netip.AddrPort                          { return netip.AddrPort{} }
+func (quiet) PushReply(context.Context, *PushedReply) error { return nil }
 
 func TestLagsAndGauges(t *testing.T) {
 	b, _, err := Open(Options{Shard: shard.Options{FS: vfs.NewMem(), Dir: "a", SegmentBytes: 1 << 20, RingBytes: 1 << 20}, Config: Defaults()})

@@ -36,6 +36,7 @@ type SendRequest struct {
 	arrived  bool             // its delay is over
 	resumed  bool             // an internal one: it is a half message again
 	prepared message.Position // of the half message that is committed; 0: none is
+	reply    bool             // it is for a client first, so it goes on when nothing can be stored
 }
 
 // Sent says where a request's messages are in the pass's batch.
@@ -69,7 +70,7 @@ const (
 
 // Send puts messages into the pass's batch. They are stored once the batch is done.
 func (p *Pass) Send(r *SendRequest) (Sent, error) {
-	if why := p.b.refusing.Load(); why != nil && !r.internal {
+	if why := p.b.refusing.Load(); why != nil && !r.internal && !r.reply {
 		return Sent{}, why
 	}
 	d, err := p.destination(r)

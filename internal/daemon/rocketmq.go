@@ -27,6 +27,8 @@ func (s Settings) RocketMQ() map[string]string {
 		"defaultTopicQueueNums":             itoa(s.DefaultTopicQueues),
 		"maxMessageSize":                    itoa(s.MaxMessageBytes),
 		"messageDelayLevel":                 s.DelayLevels.String(),
+		"storeReplyMessageEnable":           strconv.FormatBool(s.StoreReplies),
+		"replyThreadPoolQueueCapacity":      itoa(s.MaxReplies),
 		"mappedFileSizeCommitLog":           itoa64(s.SegmentBytes),
 		"maxTransferBytesOnMessageInMemory": itoa(s.MaxPullBytes),
 		"maxTransferCountOnMessageInMemory": itoa(s.MaxPullMessages),

@@ -58,6 +58,7 @@ type Settings struct {
 	MaxMessageBytes    int
 	DelayLevels        DelayLevels
 	BrokerPermission   int // bits: 4 read, 2 write
+	StoreReplies       bool
 
 	// Transactions.
 	TransactionTimeout       time.Duration
@@ -69,6 +70,7 @@ type Settings struct {
 	MaxConnections         int
 	IdleTimeout            time.Duration
 	MaxWaiters             int
+	MaxReplies             int
 	MaxPullBytes           int
 	MaxPullMessages        int
 	ColdReadBytesPerSecond int64 // 0 = no limit

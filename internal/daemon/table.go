@@ -156,6 +156,11 @@ var Table = []Setting{
 		Reloadable: true, RocketMQ: []string{"brokerPermission"},
 		Help:    "What clients may do here. 4 drains a server: routes tell producers to go elsewhere.",
 		binding: permission(func(s *Settings) *int { return &s.BrokerPermission }),
+	}, {
+		Name: "store-replies", Group: "Topics, groups, messages", Default: "true", Reloadable: true,
+		RocketMQ: []string{"storeReplyMessageEnable"},
+		Help:     "Replies to requests are stored in the topic `<cluster>_REPLY_TOPIC`, besides giving them to the client that asked.",
+		binding:  toggle(func(s *Settings) *bool { return &s.StoreReplies }),
 	},
 
 	{
@@ -188,6 +193,10 @@ var Table = []Setting{
 		Name: "max-waiters", Group: "Limits", Default: "262144", Reloadable: true,
 		Help:    "Pulls that wait for messages at the same time; further ones are answered at once.",
 		binding: integer(func(s *Settings) *int { return &s.MaxWaiters }, 1, 100_000_000),
+	}, {
+		Name: "max-replies", Group: "Limits", Default: "10000", Reloadable: true, RocketMQ: []string{"replyThreadPoolQueueCapacity"},
+		Help:    "Replies on their way to the clients that asked; further ones are refused as busy.",
+		binding: integer(func(s *Settings) *int { return &s.MaxReplies }, 1, 1_000_000),
 	}, {
 		Name: "max-pull-bytes", Group: "Limits", Default: "1MiB", Unit: "bytes", Reloadable: true,
 		RocketMQ: []string{"maxTransferBytesOnMessageInMemory"},

@@ -35,7 +35,6 @@ func TestWhatIsNotServedIsSaidSo(t *testing.T) {
 	c := r.client(t)
 	for _, code := range []int32{
 		protocol.ReqPopMessage, protocol.ReqAckMessage, protocol.ReqChangeMessageInvisibletime, protocol.ReqQueryAssignment, protocol.ReqRecallMessage,
-		protocol.ReqSendReplyMessage,
 	} {
 		require.Equal(t, int32(3), c.call(code, nil, nil).Code, protocol.ReqName(code))
 	}
@@ -53,9 +52,10 @@ func every() map[int32]ext {
 		protocol.ReqGetMinOffset:            {"topic": "T", "queueId": 0},
 		protocol.ReqSearchOffsetByTimestamp: {"topic": "T", "queueId": 0, "timestamp": 0, "boundaryType": "LOWER"},
 		protocol.ReqGetEarliestMsgStoretime: {"topic": "T", "queueId": 0},
-		protocol.ReqConsumerSendMsgBack:     backFields("G", 0, 0, ext{"maxReconsumeTimes": 3}),
-		protocol.ReqViewMessageById:         {"topic": "T", "offset": 0},
-		protocol.ReqQueryMessage:            {"topic": "T", "key": "k", "maxNum": 32, "beginTimestamp": 0, "endTimestamp": int64(math.MaxInt64), "indexType": "K", "_UNIQUE_KEY_QUERY": false},
+		protocol.ReqSendReplyMessage:        replyFields(forClient("c"), nil), protocol.ReqSendReplyMessageV2: replyFields(forClient("c"), nil),
+		protocol.ReqConsumerSendMsgBack: backFields("G", 0, 0, ext{"maxReconsumeTimes": 3}),
+		protocol.ReqViewMessageById:     {"topic": "T", "offset": 0},
+		protocol.ReqQueryMessage:        {"topic": "T", "key": "k", "maxNum": 32, "beginTimestamp": 0, "endTimestamp": int64(math.MaxInt64), "indexType": "K", "_UNIQUE_KEY_QUERY": false},
 		protocol.ReqEndTransaction: {
 			"topic": "T", "producerGroup": "P", "tranStateTableOffset": 0, "commitLogOffset": 0, "commitOrRollback": 8, "fromTransactionCheck": false,
 			"msgId": "K", "transactionId": "K",

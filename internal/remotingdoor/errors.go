@@ -30,6 +30,7 @@ var codes = [...]int32{
 	broker.IllegalOperation:  protocol.RespIllegalOperation,
 	broker.NotLeading:        protocol.RespSlaveNotAvailable,
 	broker.Unsupported:       protocol.RespRequestCodeNotSupported,
+	broker.ReplyFailed:       protocol.RespSystemError,
 }
 
 // outcome is the code and the remark for an error that a client is about to be told; it counts it.

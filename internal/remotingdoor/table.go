@@ -14,6 +14,9 @@ func (d *Door) handlers() map[int32]handler {
 		protocol.ReqSendMessageV2:    {hot: sendMessage},
 		protocol.ReqSendBatchMessage: {hot: sendMessage},
 
+		protocol.ReqSendReplyMessage:   {hot: replyMessage},
+		protocol.ReqSendReplyMessageV2: {hot: replyMessage},
+
 		protocol.ReqPullMessage:     {hot: pullMessage},
 		protocol.ReqLitePullMessage: {hot: pullMessage},
 

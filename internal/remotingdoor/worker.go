@@ -114,18 +114,31 @@ func (w *worker) refuse(s *remoting.Session, c *protocol.Command, err error) {
 
 // goCold serves a request on the pool, with a copy of it.
 func (w *worker) goCold(s *remoting.Session, c *protocol.Command, serve func(context.Context, *request) *protocol.Command) {
+	err := w.detach(s, c, serve, func(f func()) error {
+		if !w.d.b.Go(f) {
+			return errPoolFull
+		}
+		return nil
+	})
+	if err != nil {
+		w.refuse(s, c, err)
+	}
+}
+
+var errPoolFull = &broker.Error{
+	Reason: broker.Busy, Text: "[OVERLOAD]system busy, start flow control for a while: too many requests wait that may need the disk (pool-queue)",
+}
+
+// detach serves a copy of a request away from the pass, where run runs it. The error is run's.
+func (w *worker) detach(s *remoting.Session, c *protocol.Command, serve func(context.Context, *request) *protocol.Command, run func(func()) error) error {
 	r := &request{Command: clone(c), d: w.d, s: s, client: w.conn(s).client, at: time.Now()}
-	ok := w.d.b.Go(func() {
+	return run(func() {
 		ctx, cancel := context.WithTimeout(w.d.ctx, coldTime)
 		defer cancel()
 		if a := r.serve(ctx, serve); a != nil && !r.IsOneway() {
 			s.Post(a.Append(nil))
 		}
 	})
-	if !ok {
-		w.d.b.Stats.RefusedFor[broker.Busy].Add(1)
-		w.answer(s, c, c.Reply(protocol.RespSystemBusy, "[OVERLOAD]system busy, start flow control for a while: too many requests wait that may need the disk (pool-queue)"))
-	}
 }
 
 // serve calls the handler. A panic in it is answered, and ends nothing else.
