@@ -23,6 +23,7 @@ type Config struct {
 	MaxPullBytes    int           // of one answer; at least one message is returned
 	MaxPullMessages int           // of one answer, whatever the client asks for
 	MaxScan         int           // index entries looked at by one pull that filters
+	MaxScanBytes    int           // of records and their properties looked at by one pull that filters; one record is in any case
 	MaxWaiters      int           // waiting pulls
 	LockLease       time.Duration // of a queue lock
 	ClientExpiry    time.Duration // of a client without heartbeat
@@ -43,7 +44,7 @@ func Defaults() Config {
 		Cluster: "DefaultCluster", Name: "broker-a", Region: "DefaultRegion", TraceOn: true,
 		MaxMessageBytes: 4 << 20, AutoCreateTopics: true, AutoCreateGroups: true, DefaultQueues: 8, Permission: 6,
 		DelayLevels: DefaultDelayLevels(), MaxTimer: 40 * 24 * time.Hour,
-		MaxPullBytes: 256 << 10, MaxPullMessages: 4096, MaxScan: 800, MaxWaiters: 100_000,
+		MaxPullBytes: 256 << 10, MaxPullMessages: 4096, MaxScan: 800, MaxScanBytes: 4 << 20, MaxWaiters: 100_000,
 		LockLease: time.Minute, ClientExpiry: 2 * time.Minute,
 		ColdReads: 4, RetentionTime: 72 * time.Hour, DiskMaxUse: 0.85, DiskStopUse: 0.9, RetentionPeriod: time.Second,
 		StoreHost: func(local netip.AddrPort) netip.AddrPort { return local },

@@ -20,7 +20,7 @@
 // pool's.
 //
 // Files: broker.go (assembly), config.go, errors.go, system.go (topics that are
-// always there), pass.go, send.go, park.go (delayed messages), pull.go, read.go,
-// clients.go, locks.go, offsets.go, topics.go, groups.go, sendback.go, timer.go,
+// always there), pass.go, send.go, park.go (delayed messages), pull.go, match.go
+// (pulls that filter), read.go, clients.go, locks.go, offsets.go, topics.go, groups.go, sendback.go, timer.go,
 // retention.go, pool.go, info.go and gauges.go (what operators and metrics ask for).
 package broker

@@ -23,6 +23,8 @@ type Pass struct {
 	entries []queue.Entry // picked by the last Pull
 	looked  pull          // the request of the last Pull
 	scratch []byte
+	run     []queue.Entry // whose records are in scratch
+	scanned int           // bytes that the filters of this pass have looked at
 	commits []pendingCommit
 	items   [1]entry.QueueAt
 	durable bool // somebody is told that the commands of this pass are stored
@@ -52,7 +54,7 @@ func (b *Broker) NewPass(wake func()) *Pass {
 // not block, and call nothing of the broker but the pass's methods.
 func (p *Pass) Begin(batch *shard.Batch) {
 	p.b.shard.RLock()
-	p.batch, p.conf = batch, p.b.conf.Load()
+	p.batch, p.conf, p.scanned = batch, p.b.conf.Load(), 0
 	if at := p.b.topics.Changes(); at != p.knownAt {
 		clear(p.known)
 		p.last, p.knownAt = nil, at
