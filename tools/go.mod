@@ -5,7 +5,10 @@ go 1.26.0
 
 toolchain go1.27.3
 
-tool github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+tool (
+	github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	golang.org/x/tools/cmd/goyacc
+)
 
 require (
 	4d63.com/gocheckcompilerdirectives v1.4.0 // indirect

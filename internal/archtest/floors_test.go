@@ -27,13 +27,14 @@ var floors = []room{
 	{path: "internal/commitlog", floor: 1},
 	{path: "internal/kv", floor: 1},
 	{path: "internal/eventloop", floor: 1},
-	{path: "internal/filter", floor: 1},
+	{path: "internal/filter/sql", floor: 1},
 	{path: "internal/waiters", floor: 1},
 	{path: "internal/daemon", floor: 1, onlyBy: "cmd"},
 
 	{path: "internal/remoting", floor: 2},
 	{path: "internal/raftlog", floor: 2},
 	{path: "internal/catalog", floor: 2},
+	{path: "internal/filter", floor: 2},
 
 	{path: "internal/shard", floor: 3},
 	{path: "client", floor: 3},

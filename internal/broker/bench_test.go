@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -122,27 +123,41 @@ func BenchmarkPull32(b *testing.B) {
 
 // BenchmarkPullByTag is the same with a filter that every second message passes.
 func BenchmarkPullByTag(b *testing.B) {
+	benchmarkFilteredPull(b, Subscription{Topic: "T", Expression: "TagA"}, 32)
+}
+
+// BenchmarkPullBySQL is the same with a condition over properties.
+func BenchmarkPullBySQL(b *testing.B) {
+	benchmarkFilteredPull(b, Subscription{Topic: "T", Type: "SQL92", Expression: "TAGS = 'TagA' AND n >= 0"}, 32)
+}
+
+// BenchmarkScanBySQL looks at 800 messages and finds nothing.
+func BenchmarkScanBySQL(b *testing.B) {
+	benchmarkFilteredPull(b, Subscription{Topic: "T", Type: "SQL92", Expression: "n < 0 OR TAGS = 'TagC'"}, 0)
+}
+
+func benchmarkFilteredPull(b *testing.B, s Subscription, want int) {
 	br := benchBroker(b)
 	p, batch, r := br.NewPass(func() {}), passBatch(), benchSend()
 	p.Begin(batch)
 	for i := range 2048 {
-		r.Properties = []byte("TAGS\x01Tag" + string(rune('A'+i%2)) + "\x02")
+		r.Properties = fmt.Appendf(nil, "UNIQ_KEY\x01C00002020BB04E0E2F2A93FBE0940000\x02WAIT\x01true\x02n\x01%d\x02TAGS\x01Tag%c\x02", i, 'A'+i%2)
 		_, err := p.Send(&r)
 		require.NoError(b, err)
 	}
 	p.End()
 	c := &Client{ID: "c", Peer: quiet{}}
 	p.Begin(batch)
-	p.Beat(c, &Heartbeat{Consumers: []*Consumer{{Group: "G", Model: Broadcasting, Subscriptions: []Subscription{{Topic: "T", Filter: mustFilter(b, "TagA")}}}}})
+	p.Beat(c, &Heartbeat{Consumers: []*Consumer{{Group: "G", Model: Broadcasting, Subscriptions: []Subscription{s}}}})
 	p.End()
-	pull := PullRequest{Group: []byte("G"), Topic: []byte("T"), Max: 32, Commit: -1, Client: c}
+	pull := PullRequest{Group: []byte("G"), Topic: []byte("T"), Max: 32, Commit: -1, Client: c, ExpressionType: []byte(s.Type)}
 	var out []byte
 	b.ReportAllocs()
 	for b.Loop() {
 		batch.Reset()
 		p.Begin(batch)
 		res, err := p.Pull(&pull)
-		if err != nil || res.Count != 32 {
+		if err != nil || res.Count != want {
 			b.Fatal(res, err)
 		}
 		if out, err = p.AppendRecords(out[:0]); err != nil {

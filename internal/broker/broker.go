@@ -13,6 +13,7 @@ import (
 
 	"github.com/metaqio/metaq/internal/commitlog"
 	"github.com/metaqio/metaq/internal/entry"
+	"github.com/metaqio/metaq/internal/filter"
 	"github.com/metaqio/metaq/internal/shard"
 	"github.com/metaqio/metaq/internal/stats"
 	"github.com/metaqio/metaq/internal/view/group"
@@ -77,6 +78,7 @@ type Broker struct {
 	started       time.Time
 
 	clients    *clients
+	filters    filter.Parser
 	locks      *locks
 	committers committers
 	pool       *pool

@@ -3,6 +3,7 @@ package broker
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/netip"
 	"slices"
 	"sync"
@@ -62,9 +63,16 @@ type Subscription struct {
 	Type       string // TAG or another type of expression
 	Expression string
 	Version    int64
-	Filter     filter.Filter
-	// Unsupported says why the expression cannot be evaluated here.
-	Unsupported string
+	// ByClass says that the client filters by itself, with a class of its own: obsolete.
+	ByClass bool
+
+	filter  filter.Filter // what Beat makes of the expression
+	refused error         // why it makes nothing of it
+}
+
+// same says whether two subscriptions of a topic want the same.
+func (s *Subscription) same(o *Subscription) bool {
+	return s.Expression == o.Expression && s.Type == o.Type && s.ByClass == o.ByClass
 }
 
 // Of is the consumer's subscription of a topic.
@@ -100,29 +108,30 @@ func newClients() *clients {
 
 // subscription finds what a pull that brings no expression filters by: the
 // subscription of the client that asks. A subscription that is older than the
-// pull's says too little: then nothing is filtered here, the client does it itself.
-func (t *clients) subscription(r *PullRequest, g *group.Group) (f filter.Filter, err error) {
+// pull's says too little. If both are about tags, nothing is filtered here: the client
+// does it itself. It does not do that for other expressions; what it wants is stale then.
+func (t *clients) subscription(r *PullRequest, g *group.Group) (f filter.Filter, stale bool, err error) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	members := t.groups[g.Name]
 	if len(members) == 0 {
-		return f, refuse(NotSubscribed, "the consumer's group info not exist, group: %s: no heartbeat of it has come yet", g.Name)
+		return f, false, refuse(NotSubscribed, "the consumer's group info not exist, group: %s: no heartbeat of it has come yet", g.Name)
 	}
 	c := t.member(r, members)
 	if c == nil {
-		return f, refuse(NotSubscribed, "the consumer's subscription not exist, group: %s, topic: %s", g.Name, r.Topic)
+		return f, false, refuse(NotSubscribed, "the consumer's subscription not exist, group: %s, topic: %s", g.Name, r.Topic)
 	}
 	if c.Model == Broadcasting && !g.BroadcastEnable {
-		return f, refuse(NoPermission, "the consumer group[%s] can not consume by broadcast way", g.Name)
+		return f, false, refuse(NoPermission, "the consumer group[%s] can not consume by broadcast way", g.Name)
 	}
 	s := c.Of(r.Topic)
 	switch {
-	case s.Unsupported != "":
-		return f, refuse(Internal, "%s", s.Unsupported)
 	case s.Version < r.SubVersion:
-		return f, nil
+		return f, !s.ByClass && !(filter.IsTag(s.Type) && filter.IsTag(r.ExpressionType)), nil
+	case s.refused != nil:
+		return f, false, s.refused
 	}
-	return s.Filter, nil
+	return s.filter, false, nil
 }
 
 // member finds the membership that counts for a pull: the client's own, or any one
@@ -211,7 +220,7 @@ func (c *Consumer) newer(n *Consumer) *Consumer {
 func (c *Consumer) sameTopics(n *Consumer) bool {
 	return len(c.Subscriptions) == len(n.Subscriptions) && !slices.ContainsFunc(n.Subscriptions, func(s Subscription) bool {
 		o := c.Of([]byte(s.Topic))
-		return o == nil || o.Expression != s.Expression || o.Type != s.Type
+		return o == nil || !o.same(&s)
 	})
 }
 
@@ -354,11 +363,16 @@ func (b *Broker) ConsumerGroups() (out []string) {
 // Beat takes a heartbeat. needs lists the groups that have to be made, or whose
 // retry topic has, before the answer: see EnsureGroups. REQUIRES: between Begin and End.
 func (p *Pass) Beat(c *Client, h *Heartbeat) (needs []string) {
-	for _, name := range p.b.clients.beat(c, h) {
+	for _, n := range h.Consumers {
+		p.b.understand(n, p.b.clients.consumer(c, n.Group))
+	}
+	changed := p.b.clients.beat(c, h)
+	for _, name := range changed {
 		if g := p.b.groups.Get([]byte(name)); g == nil || g.NotifyIDsChanged {
 			p.b.clients.notify(name)
 		}
 	}
+	p.heard(c, changed)
 	for _, n := range h.Consumers {
 		g := p.b.groups.Get([]byte(n.Group))
 		if g == nil || g.RetryQueues > 0 && p.b.topics.Get([]byte(message.RetryTopic(n.Group))) == nil {
@@ -366,6 +380,52 @@ func (p *Pass) Beat(c *Client, h *Heartbeat) (needs []string) {
 		}
 	}
 	return needs
+}
+
+// consumer is what a client has said of its membership in a group; nil when it has not.
+func (t *clients) consumer(c *Client, group string) *Consumer {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return c.consumers[group]
+}
+
+// understand reads the expressions of a heartbeat. Conditions that the one before had
+// are taken from there.
+func (b *Broker) understand(n, old *Consumer) {
+	for i := range n.Subscriptions {
+		s := &n.Subscriptions[i]
+		if s.ByClass {
+			continue
+		}
+		if old != nil && !filter.IsTag(s.Type) {
+			if o := old.Of([]byte(s.Topic)); o != nil && o.same(s) {
+				s.filter, s.refused = o.filter, o.refused
+				continue
+			}
+		}
+		s.filter, s.refused = b.parse([]byte(s.Type), []byte(s.Expression))
+		if e, ok := errors.AsType[*Error](s.refused); ok && e.Reason == BadExpression && !filter.IsTag(s.Type) {
+			s.refused = refuse(NoFilter, "The broker's consumer filter data is not exist! %s", e.Text)
+		}
+	}
+}
+
+// parse reads an expression; an error is a refusal.
+func (b *Broker) parse(typ, expression []byte) (filter.Filter, error) {
+	f, err := b.filters.Parse(typ, expression)
+	switch {
+	case errors.Is(err, filter.ErrUnsupported):
+		return f, refuse(Internal, "The broker does not support consumer to filter message by %s", typ)
+	case err != nil:
+		return f, refuse(BadExpression, "parse the consumer's subscription failed: %v", err)
+	}
+	return f, nil
+}
+
+// CheckExpression says whether an expression can be evaluated.
+func (b *Broker) CheckExpression(typ, expression string) error {
+	_, err := b.parse([]byte(typ), []byte(expression))
+	return err
 }
 
 // changed tells the members of a group that it changed, unless the group does not want that.

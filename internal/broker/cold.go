@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/metaqio/metaq/internal/commitlog"
 	"github.com/metaqio/metaq/internal/shard"
 	"github.com/metaqio/metaq/internal/view/queue"
 	"github.com/metaqio/metaq/message"
@@ -62,66 +63,66 @@ func (b *Broker) ColdPull(ctx context.Context, r *PullRequest, dst []byte) ([]by
 		return dst, PullResult{}, err
 	}
 	p := b.coldPass()
-	b.shard.RLock()
-	p.batch, p.conf = &shard.Batch{}, b.conf.Load()
-	q, err := p.checkPull(r)
-	var res PullResult
-	var stored queue.Stored
-	if err == nil {
-		stored = q.queue.Stored()
-		res, err = p.look(&q)
+	look, err := p.lookCold(r)
+	if err != nil || !look.more {
+		return dst, look.res, err
 	}
-	b.shard.RUnlock()
-	switch {
-	case errors.Is(err, ErrCold):
-		res = q.bounds()
-	case err != nil || res.Status != Found:
-		return dst, res, err
-	default:
-		return b.readCold(ctx, dst, q.offset, p.entries, res)
+	q, res := &look.pull, look.res
+	found := look.found
+	if look.cold {
+		n, err := look.stored.Read(q.offset, found[:cap(found)])
+		if err != nil {
+			return dst, res, err
+		}
+		found = found[:n]
 	}
-	if err := p.pickStored(&q, &res, stored); err != nil || res.Status != Found {
+	if len(found) == 0 { // retention is taking them away
+		res.Status, res.Next = MessageWasRemoving, q.offset+1
+		return dst, res, nil
+	}
+	if err := p.choose(q, &res, found, false); errors.Is(err, commitlog.ErrDropped) {
+		res.Status, res.Next = MessageWasRemoving, q.offset+1
+		return dst, res, nil
+	} else if err != nil {
+		return dst, res, fmt.Errorf("filter messages: %w", err)
+	}
+	if err := b.cold.spend(ctx, p.scanned); err != nil || res.Status != Found {
 		return dst, res, err
 	}
 	return b.readCold(ctx, dst, q.offset, p.entries, res)
 }
 
-// pickStored is pick for entries that are in the store.
-func (p *Pass) pickStored(q *pull, res *PullResult, stored queue.Stored) error {
-	want := max(p.conf.MaxScan, q.max)
-	found := make([]queue.Entry, want)
-	n, err := stored.Read(q.offset, found)
-	if err != nil {
-		return err
-	}
-	if n == 0 { // retention is taking them away
-		res.Status, res.Next = MessageWasRemoving, q.offset+1
-		return nil
-	}
-	p.choose(q, res, found[:n])
-	return p.verifyCold(q, res)
+// coldLook is what a cold pull takes down while it holds the views.
+type coldLook struct {
+	pull   pull
+	res    PullResult
+	more   bool          // there are messages
+	found  []queue.Entry // their index entries, as far as they are in memory
+	cold   bool          // they are not
+	stored queue.Stored
 }
 
-// verifyCold is verify by reading the disk.
-func (p *Pass) verifyCold(q *pull, res *PullResult) error {
-	if q.filter.All() {
-		return nil
+// lookCold checks a cold pull and finds its index entries, or where they are.
+func (p *Pass) lookCold(r *PullRequest) (l coldLook, err error) {
+	p.b.shard.RLock()
+	defer p.b.shard.RUnlock()
+	p.batch, p.conf = &shard.Batch{}, p.b.conf.Load()
+	if l.pull, err = p.checkPull(r); err != nil {
+		return l, err
 	}
-	kept := p.entries[:0]
-	for _, e := range p.entries {
-		r, err := p.b.record(e)
-		if err != nil {
-			return err
-		}
-		if q.filter.MatchProperties(r.Properties) {
-			kept = append(kept, e)
-		}
+	q := &l.pull
+	l.res = q.bounds()
+	if q.stale {
+		l.res.Status = OffsetOverflowOne
+		return l, nil
 	}
-	p.entries = kept
-	if res.Count = len(kept); res.Count == 0 {
-		res.Status = NoMatchedMessage
+	if !q.within(&l.res) {
+		return l, nil
 	}
-	return nil
+	l.more, l.stored, l.found = true, q.queue.Stored(), make([]queue.Entry, q.want(p.conf))
+	n, err := q.queue.Read(q.offset, l.found)
+	l.found, l.cold = l.found[:n], err != nil
+	return l, nil
 }
 
 func (b *Broker) readCold(ctx context.Context, dst []byte, asked message.QueueOffset, entries []queue.Entry, res PullResult) ([]byte, PullResult, error) {

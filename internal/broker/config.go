@@ -28,6 +28,7 @@ type Config struct {
 	MaxPullBytes    int           // of one answer; at least one message is returned
 	MaxPullMessages int           // of one answer, whatever the client asks for
 	MaxScan         int           // index entries looked at by one pull that filters
+	MaxScanBytes    int           // of records and their properties looked at by one pull that filters; one record is in any case
 	MaxWaiters      int           // waiting pulls
 	MaxReplies      int           // of consumers on their way to who asked
 	StoreReplies    bool          // in their topic, besides giving them to who asked
@@ -51,7 +52,7 @@ func Defaults() Config {
 		MaxMessageBytes: 4 << 20, AutoCreateTopics: true, AutoCreateGroups: true, DefaultQueues: 8, Permission: 6,
 		DelayLevels: DefaultDelayLevels(), MaxTimer: 40 * 24 * time.Hour,
 		TransactionTimeout: 6 * time.Second, TransactionInterval: 30 * time.Second, TransactionChecks: 15,
-		MaxPullBytes: 256 << 10, MaxPullMessages: 4096, MaxScan: 800, MaxWaiters: 100_000, MaxReplies: 10_000, StoreReplies: true,
+		MaxPullBytes: 256 << 10, MaxPullMessages: 4096, MaxScan: 800, MaxScanBytes: 4 << 20, MaxWaiters: 100_000, MaxReplies: 10_000, StoreReplies: true,
 		LockLease: time.Minute, ClientExpiry: 2 * time.Minute,
 		ColdReads: 4, RetentionTime: 72 * time.Hour, DiskMaxUse: 0.85, DiskStopUse: 0.9, RetentionPeriod: time.Second,
 		StoreHost: func(local netip.AddrPort) netip.AddrPort { return local },

@@ -20,8 +20,8 @@
 // transactions, retention), the pool's, one for each reply on its way.
 //
 // Files: broker.go (assembly), config.go, errors.go, system.go (topics that are
-// always there), pass.go, send.go, park.go (delayed messages), pull.go, read.go,
-// clients.go, locks.go, offsets.go, topics.go, groups.go, sendback.go, reply.go, timer.go, query.go,
+// always there), pass.go, send.go, park.go (delayed messages), pull.go, match.go
+// (pulls that filter), read.go, clients.go, locks.go, offsets.go, topics.go, groups.go, sendback.go, reply.go, timer.go, query.go,
 // txn.go, decide.go and txncheck.go (transactions), txnadmin.go,
 // retention.go, pool.go, info.go and gauges.go (what operators and metrics ask for).
 package broker

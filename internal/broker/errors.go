@@ -24,6 +24,7 @@ const (
 	NotSubscribed
 	SubscriptionStale
 	BadExpression
+	NoFilter         // the expression of the client's heartbeat is wrong
 	NoOffset         // a group has not committed an offset yet
 	NotOnline        // nobody of the group is connected
 	NoMessage        // nothing at that place
@@ -43,7 +44,7 @@ var reasonNames = [Reasons]string{
 	Internal: "internal", InvalidName: "invalid-name", TopicNotFound: "topic-not-found", TopicForbidden: "topic-forbidden",
 	GroupNotFound: "group-not-found", NoPermission: "no-permission", InvalidQueue: "invalid-queue", InvalidParameter: "invalid-parameter",
 	MessageIllegal: "message-illegal", NotSubscribed: "not-subscribed", SubscriptionStale: "subscription-stale",
-	BadExpression: "bad-expression", NoOffset: "no-offset", NotOnline: "not-online", NoMessage: "no-message", Busy: "busy",
+	BadExpression: "bad-expression", NoFilter: "no-filter", NoOffset: "no-offset", NotOnline: "not-online", NoMessage: "no-message", Busy: "busy",
 	Unavailable: "unavailable", NoTransaction: "no-transaction", IllegalOperation: "illegal-operation", NotLeading: "not-leading", Unsupported: "unsupported", ReplyFailed: "reply-failed",
 }
 

@@ -24,6 +24,8 @@ type Pass struct {
 	entries []queue.Entry // picked by the last Pull
 	looked  pull          // the request of the last Pull
 	scratch []byte
+	run     []queue.Entry // whose records are in scratch
+	scanned int           // bytes that the filters of this pass have looked at
 	commits []pendingCommit
 	items   [1]entry.QueueAt
 	term    uint64   // see shard.Batch.Term
@@ -57,7 +59,7 @@ func (b *Broker) NewPass(wake func()) *Pass {
 func (p *Pass) Begin(batch *shard.Batch) {
 	p.term = p.b.shard.LeadingTerm() // before the views
 	p.b.shard.RLock()
-	p.batch, p.conf = batch, p.b.conf.Load()
+	p.batch, p.conf, p.scanned = batch, p.b.conf.Load(), 0
 	if at := p.b.topics.Changes(); at != p.knownAt {
 		clear(p.known)
 		p.last, p.knownAt = nil, at

@@ -1,8 +1,6 @@
 package broker
 
 import (
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/metaqio/metaq/internal/filter"
@@ -22,7 +20,8 @@ type PullRequest struct {
 	Commit  message.QueueOffset
 	Suspend time.Duration // how long to wait when there is nothing; 0 = not at all
 	// Expression filters, when HasExpression says that the request brings its own
-	// subscription; else the one of the group's heartbeats counts.
+	// subscription; else the one of the group's heartbeats counts. The type is told in
+	// any case.
 	HasExpression  bool
 	ExpressionType []byte
 	Expression     []byte
@@ -62,6 +61,9 @@ type pull struct {
 	group  *group.Group
 	queue  *queue.Queue
 	filter filter.Filter
+	// stale says that the client has changed its subscription, and that it is not known, or
+	// not looked up yet, how: there is nothing for it until then.
+	stale  bool
 	offset message.QueueOffset
 	max    int
 }
@@ -94,26 +96,19 @@ func (p *Pass) checkPull(r *PullRequest) (pull, error) {
 	q.offset = r.Offset
 	q.max = min(max(int(r.Max), 1), p.conf.MaxPullMessages)
 	var err error
-	q.filter, err = p.subscription(r, q.group)
+	q.filter, q.stale, err = p.subscription(r, q.group)
 	return q, err
 }
 
 // subscription finds what the pull filters by.
-func (p *Pass) subscription(r *PullRequest, g *group.Group) (filter.Filter, error) {
-	if r.HasExpression {
-		if string(r.Expression) == "*" && (len(r.ExpressionType) == 0 || string(r.ExpressionType) == filter.TypeTag) {
-			return filter.Filter{}, nil
-		}
-		f, err := filter.Parse(string(r.ExpressionType), string(r.Expression))
-		if errors.Is(err, filter.ErrUnsupported) {
-			return f, &Error{Internal, err.Error()}
-		}
-		if err != nil {
-			return f, refuse(BadExpression, "parse the consumer's subscription failed: %v", err)
-		}
-		return f, nil
+func (p *Pass) subscription(r *PullRequest, g *group.Group) (f filter.Filter, stale bool, err error) {
+	if !r.HasExpression {
+		return p.b.clients.subscription(r, g)
 	}
-	return p.b.clients.subscription(r, g)
+	if string(r.Expression) != "*" || !filter.IsTag(r.ExpressionType) {
+		f, err = p.b.parse(r.ExpressionType, r.Expression)
+	}
+	return f, false, err
 }
 
 // Pull looks for messages. On success with Found, [Pass.AppendRecords] gives the
@@ -134,13 +129,12 @@ func (p *Pass) Pull(r *PullRequest) (PullResult, error) {
 	if r.Commit >= 0 && !denied {
 		p.commit(r.Group, r.Topic, r.QueueID, r.Commit, r.Client)
 	}
-	if denied { // another client owns the queue: there is nothing for this one
+	p.looked = q
+	if denied || q.stale { // another client owns the queue, or it is not known what this one wants: there is nothing for it
 		res := q.bounds()
-		res.Status, res.Next = OffsetOverflowOne, q.offset
-		p.looked = q
+		res.Status = OffsetOverflowOne
 		return res, nil
 	}
-	p.looked = q
 	return p.look(&q)
 }
 
@@ -156,6 +150,14 @@ func (q *pull) bounds() PullResult {
 func (p *Pass) look(q *pull) (PullResult, error) {
 	res := q.bounds()
 	p.entries = p.entries[:0]
+	if !q.within(&res) {
+		return res, nil
+	}
+	return p.pick(q, res)
+}
+
+// within says whether there are messages from the offset on; if not, the result says what there is.
+func (q *pull) within(res *PullResult) bool {
 	switch {
 	case res.Max == 0:
 		res.Status, res.Next = NoMessageInQueue, 0
@@ -166,17 +168,17 @@ func (p *Pass) look(q *pull) (PullResult, error) {
 	case q.offset > res.Max:
 		res.Status, res.Next = OffsetOverflowBadly, res.Max
 	default:
-		return p.pick(q, res)
+		return true
 	}
-	return res, nil
+	return false
 }
 
 // pick chooses the entries of the answer from those in memory.
 func (p *Pass) pick(q *pull, res PullResult) (PullResult, error) {
-	want := q.max
-	if !q.filter.All() {
-		want = max(p.conf.MaxScan, q.max)
+	if !q.filter.All() && p.scanned >= passScans*p.conf.MaxScanBytes {
+		return res, ErrCold // others of this pass wait
 	}
+	want := q.want(p.conf)
 	if cap(p.entries) < want {
 		p.entries = make([]queue.Entry, 0, want)
 	}
@@ -184,58 +186,7 @@ func (p *Pass) pick(q *pull, res PullResult) (PullResult, error) {
 	if err != nil {
 		return res, ErrCold
 	}
-	p.choose(q, &res, p.entries[:n])
-	return res, p.verify(q, &res)
-}
-
-// verify is the second stage of a filter: it looks at the tags of what was picked.
-func (p *Pass) verify(q *pull, res *PullResult) error {
-	if q.filter.All() || res.Count == 0 {
-		return nil
-	}
-	kept := p.entries[:0]
-	for _, e := range p.entries {
-		var err error
-		if p.scratch, err = p.b.appendRecords(p.scratch[:0], []queue.Entry{e}, true); err != nil {
-			return err
-		}
-		var r message.Record
-		if _, err := r.Parse(p.scratch); err != nil {
-			return fmt.Errorf("record at %d: %w", e.Position, err)
-		}
-		if q.filter.MatchProperties(r.Properties) {
-			kept = append(kept, e)
-		}
-	}
-	p.entries = kept
-	if res.Count = len(kept); res.Count == 0 {
-		res.Status = NoMatchedMessage
-	}
-	return nil
-}
-
-// choose keeps the entries that match, within the limits of an answer, and says where to go on.
-func (p *Pass) choose(q *pull, res *PullResult, found []queue.Entry) {
-	picked, bytes := 0, 0
-	looked := 0
-	for _, e := range found {
-		if q.filter.MatchTag(e.Tag) {
-			if picked == q.max || picked > 0 && bytes+int(e.Size) > p.conf.MaxPullBytes {
-				break
-			}
-			found[picked] = e
-			picked++
-			bytes += int(e.Size)
-		}
-		looked++
-	}
-	p.entries = found[:picked]
-	res.Next = q.offset + message.QueueOffset(looked)
-	res.Count = picked
-	res.Status = Found
-	if picked == 0 {
-		res.Status = NoMatchedMessage
-	}
+	return res, p.choose(q, &res, p.entries[:n], true)
 }
 
 // AppendRecords appends the records of the last Pull that found some. It needs the

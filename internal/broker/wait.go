@@ -2,10 +2,12 @@ package broker
 
 import (
 	"container/heap"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/metaqio/metaq/internal/filter"
 	"github.com/metaqio/metaq/internal/waiters"
 	"github.com/metaqio/metaq/message"
 )
@@ -19,7 +21,9 @@ type Waiting struct {
 	pull     pull
 	group    string
 	client   *Client
-	began    int64 // offset that was asked for
+	version  int64  // of the subscription that the pull was sent with
+	typ      string // TAG or SQL92, of that; empty when the pull brought its own expression
+	began    int64  // offset that was asked for
 	deadline time.Time
 	index    int  // in the heap of deadlines
 	woken    bool // in the pass's list
@@ -32,8 +36,9 @@ type waitList struct {
 	mu    sync.Mutex // guards the following
 	woken []*Waiting
 
-	deadlines deadlines // belongs to the driver, as does watched
+	deadlines deadlines // belongs to the driver, as do the next two
 	watched   bool
+	stale     int // of those waiting, how many do not know what to filter by
 	next      atomic.Int64
 	spare     []*Waiting
 }
@@ -53,6 +58,15 @@ func (p *Pass) Park(r *PullRequest, q PullResult, reply any) (*Waiting, bool) {
 		deadline: time.Now().Add(r.Suspend),
 	}
 	w.pull.offset = q.Next
+	if !r.HasExpression {
+		w.version, w.typ = r.SubVersion, filter.TypeSQL92
+		if filter.IsTag(r.ExpressionType) {
+			w.typ = filter.TypeTag
+		}
+	}
+	if w.pull.stale {
+		p.waits.stale++
+	}
 	w.Notify = func() { p.waits.notify(w) }
 	heap.Push(&p.waits.deadlines, w)
 	p.waits.setNext()
@@ -111,10 +125,44 @@ func (p *Pass) Forget(w *Waiting) {
 
 func (p *Pass) end(w *Waiting) {
 	w.Leave()
+	if w.pull.stale {
+		p.waits.stale--
+	}
 	heap.Remove(&p.waits.deadlines, w.index)
 	p.waits.setNext()
 	p.watchDeadlines()
 	p.b.waiting.Add(-1)
+}
+
+// heard has pulls looked at again after a heartbeat: those that wait for it, and those
+// of the client in groups whose subscriptions it has changed. Else messages that come
+// after the change would be passed over by what was wanted before.
+func (p *Pass) heard(c *Client, changed []string) {
+	if p.waits.stale == 0 && len(changed) == 0 {
+		return
+	}
+	for _, w := range p.waits.deadlines {
+		if w.client == c && w.typ != "" && !w.pull.stale && slices.Contains(changed, w.group) {
+			w.pull.stale = true
+			p.waits.stale++
+		}
+		if w.pull.stale && (w.client == c || w.client == nil) {
+			p.waits.notify(w)
+		}
+	}
+}
+
+// refresh finds out again what a pull filters by.
+func (p *Pass) refresh(w *Waiting) error {
+	f, stale, err := p.b.clients.subscription(&PullRequest{
+		Group: []byte(w.group), Topic: w.pull.dest.name, SubVersion: w.version, ExpressionType: []byte(w.typ), Client: w.client,
+	}, w.pull.group)
+	if err != nil || stale {
+		return err
+	}
+	w.pull.filter, w.pull.stale = f, false
+	p.waits.stale--
+	return nil
 }
 
 // Woken looks again for those waiting pulls for which something arrived or whose
@@ -160,14 +208,22 @@ func (p *Pass) lookAgain(w *Waiting, due bool, answer func(*Waiting, PullResult,
 		answer(w, res, nil)
 		return
 	}
+	if w.pull.stale {
+		if err := p.refresh(w); err != nil {
+			p.end(w)
+			answer(w, PullResult{}, err)
+			return
+		}
+	}
 	denied := p.b.locks.denies(w.group, string(w.pull.dest.name), w.pull.queue.ID(), w.client)
 	res, err := w.pull.bounds(), error(nil)
 	res.Status = OffsetOverflowOne
-	if !denied {
+	if !denied && !w.pull.stale {
 		res, err = p.look(&w.pull)
 	}
 	switch {
 	case err != nil, res.Status != OffsetOverflowOne && res.Status != NoMatchedMessage && res.Status != NoMessageInQueue:
+	case res.Status == NoMatchedMessage && res.Next < res.Max: // there is more, and nothing would wake it: the client comes again at once
 	case !due: // nothing for it yet; what was looked at need not be looked at again
 		w.pull.offset = res.Next
 		return

@@ -15,7 +15,6 @@ const (
 	becauseTimers   = "timers and delays are a view of the log without settings of its own"
 	becauseTxn      = "decisions about transactions are entries of the log; there is no second topic for them"
 	becausePop      = "this version does not serve pop consumers; they are told so"
-	becauseSQL      = "this version filters by tag only; consumers that ask for SQL92 are told so"
 	becauseStatic   = "it has no effect on what clients may rely on here"
 )
 
@@ -94,8 +93,10 @@ var brokerConf = slices.Concat(
 		"consumerFallbehindThreshold"),
 
 	// Capabilities with switches.
-	not(becauseSQL, "enablePropertyFilter", "filterSupportRetry", "enableCalcFilterBitMap", "expectConsumerNumUseFilter",
-		"maxErrorRateOfBloomFilter", "filterDataCleanTimeSpan"),
+	not("SQL92 filters are always on, and what a pull with one may cost is bounded", "enablePropertyFilter"),
+	not("a retry topic has only what its group was given already", "filterSupportRetry"),
+	not("conditions are evaluated when messages are pulled; nothing is computed before, or kept", "enableCalcFilterBitMap",
+		"expectConsumerNumUseFilter", "maxErrorRateOfBloomFilter", "filterDataCleanTimeSpan"),
 	not(becauseTxn, "transactionOpMsgMaxSize", "transactionOpBatchInterval", "transRocksDBEnable"),
 	not(becauseTimers, "timerWheelEnable", "timerMaxDelaySec", "timerPrecisionMs", "timerStopEnqueue", "timerSkipUnknownError",
 		"timerEnableCheckMetrics", "timerInterceptDelayLevel", "recallMessageEnable"),

@@ -52,6 +52,8 @@ func (s Settings) RocketMQ() map[string]string {
 		"longPollingEnable": "true",
 		"aclEnable":         "false",
 		"slaveReadEnable":   "false",
+
+		"enablePropertyFilter": "true",
 	}
 	if list, _ := Lookup("nameservers"); len(s.Nameservers) > 0 {
 		m["namesrvAddr"] = list.Value(s)

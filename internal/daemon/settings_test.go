@@ -139,7 +139,7 @@ brokerPermission = 4
 	require.Equal(t, 4, s.BrokerPermission)
 	notes := strings.Join(report.Notes, "\n")
 	require.Contains(t, notes, "deleteWhen: not needed, because expired segments are dropped when they expire")
-	require.Contains(t, notes, "enablePropertyFilter: not needed, because this version filters by tag only")
+	require.Contains(t, notes, "enablePropertyFilter: not needed, because SQL92 filters are always on")
 	require.NotContains(t, notes, "brokerRole", "a harmless value needs no note")
 }
 

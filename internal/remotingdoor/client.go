@@ -3,10 +3,8 @@ package remotingdoor
 import (
 	"context"
 	"net/netip"
-	"strings"
 
 	"github.com/metaqio/metaq/internal/broker"
-	"github.com/metaqio/metaq/internal/filter"
 	"github.com/metaqio/metaq/internal/protocol"
 	"github.com/metaqio/metaq/internal/remoting"
 	"github.com/metaqio/metaq/message"
@@ -82,24 +80,9 @@ func beatOf(data *protocol.HeartbeatData, conn *conn) (h *broker.Heartbeat, unkn
 }
 
 func subscriptionOf(d *protocol.SubscriptionData) broker.Subscription {
-	s := broker.Subscription{Topic: d.Topic, Type: d.ExpressionType, Expression: d.SubString, Version: d.SubVersion}
-	if d.ClassFilterMode {
-		return s // obsolete: all messages match, and the client filters
+	return broker.Subscription{
+		Topic: d.Topic, Type: d.ExpressionType, Expression: d.SubString, Version: d.SubVersion, ByClass: d.ClassFilterMode,
 	}
-	f, err := filter.Parse(d.ExpressionType, d.SubString)
-	if err != nil {
-		s.Unsupported = unsupported(d.ExpressionType, err)
-		return s
-	}
-	s.Filter = f
-	return s
-}
-
-func unsupported(typ string, err error) string {
-	if strings.EqualFold(typ, protocol.ExpressionSQL92) {
-		return "The broker does not support consumer to filter message by " + typ
-	}
-	return err.Error()
 }
 
 // peer is a connection as the broker speaks to it first.
@@ -156,7 +139,7 @@ func getConsumerList(w *worker, s *remoting.Session, c *protocol.Command) {
 	w.answer(s, c, a)
 }
 
-// CHECK_CLIENT_CONFIG (46): whether a subscription can be served.
+// CHECK_CLIENT_CONFIG (46): whether a subscription can be served. Those by tag can, always.
 func checkClientConfig(_ context.Context, r *request) *protocol.Command {
 	var body protocol.CheckClientRequest
 	if err := protocol.ParseJSON(r.Body, &body); err != nil {
@@ -166,8 +149,8 @@ func checkClientConfig(_ context.Context, r *request) *protocol.Command {
 	if sub.IsTag() {
 		return r.ok()
 	}
-	if s := subscriptionOf(&sub); s.Unsupported != "" {
-		return r.Reply(protocol.RespSystemError, s.Unsupported)
+	if err := r.d.b.CheckExpression(sub.ExpressionType, sub.SubString); err != nil {
+		return r.fail(err)
 	}
 	return r.ok()
 }

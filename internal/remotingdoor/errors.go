@@ -21,6 +21,7 @@ var codes = [...]int32{
 	broker.NotSubscribed:     protocol.RespSubscriptionNotExist,
 	broker.SubscriptionStale: protocol.RespSubscriptionNotLatest,
 	broker.BadExpression:     protocol.RespSubscriptionParseFailed,
+	broker.NoFilter:          protocol.RespFilterDataNotExist,
 	broker.NoOffset:          protocol.RespQueryNotFound,
 	broker.NotOnline:         protocol.RespConsumerNotOnline,
 	broker.NoMessage:         protocol.RespSystemError,

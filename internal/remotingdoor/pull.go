@@ -71,7 +71,7 @@ func decodePull(h *protocol.PullMessageRequest, c *protocol.Command, client *bro
 	}
 	r := broker.PullRequest{
 		Group: h.ConsumerGroup, Topic: h.Topic, QueueID: h.QueueId, Offset: message.QueueOffset(h.QueueOffset), Max: h.MaxMsgNums,
-		Commit: -1, SubVersion: h.SubVersion, Lite: h.SysFlag&pullLite != 0, Client: client,
+		Commit: -1, ExpressionType: h.ExpressionType, SubVersion: h.SubVersion, Lite: h.SysFlag&pullLite != 0, Client: client,
 	}
 	if h.SysFlag&pullCommit != 0 {
 		r.Commit = message.QueueOffset(h.CommitOffset)
@@ -80,7 +80,7 @@ func decodePull(h *protocol.PullMessageRequest, c *protocol.Command, client *bro
 		r.Suspend = min(time.Duration(max(h.SuspendTimeoutMillis, 0))*time.Millisecond, maxSuspend)
 	}
 	if h.SysFlag&pullSubscription != 0 {
-		r.HasExpression, r.Expression, r.ExpressionType = true, h.Subscription, h.ExpressionType
+		r.HasExpression, r.Expression = true, h.Subscription
 	}
 	return r, nil
 }

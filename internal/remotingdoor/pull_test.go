@@ -97,7 +97,7 @@ func TestAPullIsCheckedInOrder(t *testing.T) {
 		check(t, c.pull("G", "T", 0, 0, ext{"subscription": "||"}), 23, "subscription")
 	})
 	t.Run("expression of another type", func(t *testing.T) {
-		check(t, c.pull("G", "T", 0, 0, ext{"subscription": "a > 1", "expressionType": "SQL92"}), 1, "SQL92")
+		check(t, c.pull("G", "T", 0, 0, ext{"subscription": "a > 1", "expressionType": "XPATH"}), 1, "does not support consumer to filter message by XPATH")
 	})
 	t.Run("group that nobody is in", func(t *testing.T) {
 		check(t, c.pull("G", "T", 0, 0, ext{"sysFlag": 0}), 24, "group info not exist")
@@ -270,25 +270,6 @@ func TestABroadcastGroupThatMayNotIsRefused(t *testing.T) {
 	require.Contains(t, a.Remark, "broadcast")
 	c.makeGroup("G", nil)
 	require.Equal(t, int32(19), c.pull("G", "T", 0, 0, ext{"sysFlag": 0, "subVersion": 1}).Code)
-}
-
-// remoting.md §6.5 row 16: SQL92 is not evaluated here, and that is said.
-func TestASubscriptionBySQLIsRefusedClearly(t *testing.T) {
-	r := start(t, rigOptions{})
-	c := r.client(t)
-	c.makeTopic("T", 1)
-	s := subscription("T", "a > 1", 1)
-	s.ExpressionType = protocol.ExpressionSQL92
-	c.beat(heartbeat("c1", consumer("G", s)))
-	a := c.pull("G", "T", 0, 0, ext{"sysFlag": 0, "subVersion": 1})
-	require.Equal(t, int32(1), a.Code)
-	require.Contains(t, a.Remark, "SQL92")
-
-	check := func(s protocol.SubscriptionData) *protocol.Command {
-		return c.call(protocol.ReqCheckClientConfig, nil, protocol.AppendJSON(nil, &protocol.CheckClientRequest{ClientId: "c1", Group: "G", SubscriptionData: s}))
-	}
-	require.Equal(t, int32(1), check(s).Code)
-	require.Equal(t, int32(0), check(subscription("T", "TagA", 1)).Code)
 }
 
 // remoting.md §6.5, Commit: with the first look, whatever that finds.

@@ -18,7 +18,7 @@ final class LitePulling {
     }
 
     /** Polls until n different messages are in the inbox. */
-    private static void poll(Rig rig, DefaultLitePullConsumer consumer, Inbox inbox, int n) throws Exception {
+    static void poll(Rig rig, DefaultLitePullConsumer consumer, Inbox inbox, int n) throws Exception {
         rig.until(Rig.SOON, n + " messages by poll", () -> {
             inbox.addAll(consumer.poll(200));
             return inbox.distinct() >= n;

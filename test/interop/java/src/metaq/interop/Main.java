@@ -14,6 +14,7 @@ public final class Main {
         Bodies.register(suite);
         Refusals.register(suite);
         Filters.register(suite);
+        Conditions.register(suite);
         Groups.register(suite);
         Positions.register(suite);
         Pulling.register(suite);

@@ -15,6 +15,7 @@ import org.apache.rocketmq.client.ClientConfig;
 import org.apache.rocketmq.client.consumer.DefaultLitePullConsumer;
 import org.apache.rocketmq.client.consumer.DefaultMQPullConsumer;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
+import org.apache.rocketmq.client.consumer.MessageSelector;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListener;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
@@ -105,13 +106,27 @@ final class Rig {
 
     DefaultMQPushConsumer push(String group, String topic, String tags, MessageListener listener,
         Consumer<DefaultMQPushConsumer> with) throws Exception {
+        return start(group, listener, with, consumer -> consumer.subscribe(topic, tags));
+    }
+
+    /** A push consumer that reads from the first message on what a SQL92 condition lets through. */
+    DefaultMQPushConsumer pushBySql(String group, String topic, String condition, MessageListener listener) throws Exception {
+        return start(group, listener, c -> {}, consumer -> consumer.subscribe(topic, MessageSelector.bySql(condition)));
+    }
+
+    private interface Subscription {
+        void of(DefaultMQPushConsumer consumer) throws Exception;
+    }
+
+    private DefaultMQPushConsumer start(String group, MessageListener listener, Consumer<DefaultMQPushConsumer> with,
+        Subscription subscription) throws Exception {
         DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(group);
         tune(consumer);
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
         consumer.setConsumeThreadMin(4);
         consumer.setConsumeThreadMax(4);
         with.accept(consumer); // first: a namespace changes the names of topics
-        consumer.subscribe(topic, tags);
+        subscription.of(consumer);
         if (listener instanceof MessageListenerOrderly orderly) {
             consumer.registerMessageListener(orderly);
         } else {
