@@ -20,6 +20,7 @@ public final class Main {
         LitePulling.register(suite);
         Ordering.register(suite);
         Retrying.register(suite);
+        Transactions.register(suite);
         Version.register(suite);
         Restarts.register(suite);
         boolean good = suite.run(Settings.fromEnvironment(), only(args));
