@@ -80,11 +80,11 @@ func (p *Pass) EndTransaction(r *EndRequest) (put bool, err error) {
 // endingOf finds what becomes of a transaction, in memory.
 func (p *Pass) endingOf(r *EndRequest, o *txn.Open) (e ending, err error) {
 	e = r.ending()
-	if r.Decision != entry.Commit {
-		return e, nil
-	}
 	if size := len(p.batch.Records) + len(p.batch.Commands); size > 0 && size+int(o.Size)+recordRoom > p.b.shard.MaxBatch() {
 		return e, ErrCold // it gets a batch of its own
+	}
+	if r.Decision != entry.Commit {
+		return e, nil
 	}
 	if p.scratch, err = p.b.appendRecords(p.scratch[:0], []queue.Entry{{Position: o.Position, Size: o.Size}}, true); err != nil {
 		return e, err

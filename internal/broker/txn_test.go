@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strconv"
 	"sync"
@@ -235,10 +236,7 @@ func powerCut(t *testing.T, rng *rand.Rand) {
 	}
 	<-cut
 	mu.Lock()
-	before := map[message.Position]entry.Decision{}
-	for half, d := range acked {
-		before[half] = d
-	}
+	before := maps.Clone(acked)
 	crashed := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng})
 	mu.Unlock()
 	deciders.Wait()

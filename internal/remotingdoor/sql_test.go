@@ -2,6 +2,7 @@ package remotingdoor_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -66,9 +67,7 @@ func TestC109APullIsFilteredBySQL(t *testing.T) {
 func with(f, change ext) ext {
 	out := ext{}
 	for _, m := range []ext{f, change} {
-		for k, v := range m {
-			out[k] = v
-		}
+		maps.Copy(out, m)
 	}
 	return out
 }

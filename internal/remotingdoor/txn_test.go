@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/zlib"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sort"
@@ -55,9 +56,7 @@ func endFields(h halfMessage, decision int, change ext) ext {
 		"producerGroup": "PG", "tranStateTableOffset": h.offset, "commitLogOffset": h.position, "commitOrRollback": decision,
 		"fromTransactionCheck": false, "msgId": h.key, "transactionId": h.key, "bname": "broker-a",
 	}
-	for k, v := range change {
-		f[k] = v
-	}
+	maps.Copy(f, change)
 	return f
 }
 
@@ -334,7 +333,7 @@ func TestProducersAreAsked(t *testing.T) {
 				want, _ = e.frames(t)
 			}
 		}
-		require.Equal(t, slices.Sorted(keysOf(fieldsOf(want))), slices.Sorted(keysOf(fieldsOf(check))))
+		require.Equal(t, slices.Sorted(maps.Keys(fieldsOf(want))), slices.Sorted(maps.Keys(fieldsOf(check))))
 		require.Equal(t, "RMQ_SYS_TRANS_HALF_TOPIC", value(check, "topic"))
 		require.Equal(t, h.position, number(t, check, "commitLogOffset"), "that of the only half message there ever is")
 		require.Equal(t, h.offset, number(t, check, "tranStateTableOffset"))
@@ -348,7 +347,7 @@ func TestProducersAreAsked(t *testing.T) {
 		require.Equal(t, "check me", string(got.Body))
 		require.Equal(t, int64(got.Position), h.position)
 		require.Equal(t, "1", properties(got)["TRANSACTION_CHECK_TIMES"])
-		require.Equal(t, slices.Sorted(keysOf(properties(records(t, want.Body)[0]))), slices.Sorted(keysOf(properties(got))))
+		require.Equal(t, slices.Sorted(maps.Keys(properties(records(t, want.Body)[0]))), slices.Sorted(maps.Keys(properties(got))))
 
 		again := wait(t, c.checks) // it did not answer
 		require.Equal(t, "2", properties(records(t, again.Body)[0])["TRANSACTION_CHECK_TIMES"])
@@ -359,16 +358,6 @@ func TestProducersAreAsked(t *testing.T) {
 		require.NotEmpty(t, properties(stored[0])["TRANSACTION_CHECK_TIMES"])
 		require.Len(t, c.read("RMQ_SYS_TRANS_HALF_TOPIC", 0, 0), 1, "it was never written again")
 	})
-}
-
-func keysOf[V any](m map[string]V) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
 }
 
 // C092: only checks that were sent count; immunity is waited for. C094: nobody is asked about what is decided.

@@ -1,7 +1,6 @@
 package sql
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -136,7 +135,7 @@ func TestBadExpressionsSayWhere(t *testing.T) {
 	} {
 		_, err := Compile(text)
 		var e *Error
-		require.True(t, errors.As(err, &e), "%.40s", text)
+		require.ErrorAs(t, err, &e, "%.40s", text)
 		require.Equal(t, want, err.Error(), "%.40s", text)
 	}
 }
@@ -209,7 +208,7 @@ func FuzzCompile(f *testing.F) {
 		e, err := Compile(text)
 		if err != nil {
 			var bad *Error
-			require.True(t, errors.As(err, &bad))
+			require.ErrorAs(t, err, &bad)
 			require.Positive(t, bad.Line)
 			require.Positive(t, bad.Column)
 			return

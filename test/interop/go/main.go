@@ -20,7 +20,7 @@ func main() {
 		os.Exit(2)
 	}
 	quiet(*logFile)
-	for _, register := range []func(*suite){sending, bodies, groups, positions, pulling, retrying, restarts} {
+	for _, register := range []func(*suite){sending, bodies, groups, positions, pulling, retrying, transactions, restarts} {
 		register(s)
 	}
 	var wanted []string

@@ -22,6 +22,7 @@ public final class Main {
         Ordering.register(suite);
         Retrying.register(suite);
         Requests.register(suite);
+        Transactions.register(suite);
         Version.register(suite);
         Restarts.register(suite);
         boolean good = suite.run(Settings.fromEnvironment(), only(args));
