@@ -113,14 +113,14 @@ func TestC112PropertiesAreComparedByWhatTheyStandBeside(t *testing.T) {
 		c.mustSend("T", 0, "["+price+"]", props("color", "red2", "price", price, "vip", "TRUE", "rate", "2.5", "name", "it's 日本語"))
 	}
 	for condition, want := range map[string][]string{
-		"(color in ('red1','red2','red4') and price>3)":     {"[10]"},
-		"price BETWEEN 3 AND 10":                            {"[10]", "[3]"},
-		"price <> '3'":                                      {"[10]", "[abc]"},
-		"price IS NULL":                                     {"[]"},
-		"NOT (price > 5)":                                   {"[3]"},
-		"price > 5 OR price = 'abc'":                        {"[10]"},
-		"vip = TRUE AND rate > 2.0 AND price IS NOT NULL":   {"[10]", "[3]", "[abc]"},
-		"rate > 2":                                          nil,
+		"(color in ('red1','red2','red4') and price>3)":   {"[10]"},
+		"price BETWEEN 3 AND 10":                          {"[10]", "[3]"},
+		"price <> '3'":                                    {"[10]", "[abc]"},
+		"price IS NULL":                                   {"[]"},
+		"NOT (price > 5)":                                 {"[3]"},
+		"price > 5 OR price = 'abc'":                      {"[10]"},
+		"vip = TRUE AND rate > 2.0 AND price IS NOT NULL": {"[10]", "[3]", "[abc]"},
+		"rate > 2": nil,
 		"name CONTAINS 'it''s' AND name ENDSWITH '語'":       {"[10]", "[3]", "[abc]", "[]"},
 		"UNIQ_KEY IS NOT NULL AND TAGS IS NULL AND vip = 1": nil,
 	} {
