@@ -200,7 +200,7 @@ func (p *Pass) chooseQueue(r *SendRequest, d *destination) (int32, error) {
 
 func (p *Pass) sendOne(r *SendRequest, d *destination, queueID int32) (Sent, error) {
 	if len(r.Properties) > message.MaxProperties {
-		return Sent{}, propertiesTooLarge(len(r.Properties))
+		return Sent{}, propertiesTooLarge(len(r.Properties), message.MaxProperties)
 	}
 	info := scan(r.Properties)
 	if !info.half {
@@ -229,8 +229,8 @@ func checkFlags(r *SendRequest) error {
 	return nil
 }
 
-func propertiesTooLarge(n int) error {
-	return refuse(MessageIllegal, "the properties have %d bytes, the limit is %d", n, message.MaxProperties)
+func propertiesTooLarge(n, limit int) error {
+	return refuse(MessageIllegal, "the properties have %d bytes, the limit is %d", n, limit)
 }
 
 // add encodes one message into the batch.
@@ -258,8 +258,8 @@ func (p *Pass) add(r *SendRequest, d *destination, queueID int32, info *scanned,
 		dst = message.AppendPropertyAt(dst, props, message.PropertyRealQueueID, strconv.Itoa(int(queueID)))
 		dst = park.appendProperty(dst, props, dst[keyAt:keyAt+keyLen])
 	}
-	if size := len(dst) - props; size > message.MaxProperties-park.room() {
-		return Sent{}, propertiesTooLarge(size)
+	if size, limit := len(dst)-props, message.MaxProperties-park.room(); size > limit {
+		return Sent{}, propertiesTooLarge(size, limit)
 	}
 	dst, err := message.EndRecord(dst, start, props)
 	if err != nil {
