@@ -46,12 +46,25 @@ func (l *Log) reserve(pos message.Position, n, pad int64) ([]byte, message.Posit
 	if waits := int64(pos-l.Written()) + n; waits > l.ring.size/2 {
 		return nil, 0, fmt.Errorf("%w: %d bytes, limit %d", ErrUnwritten, waits, l.ring.size/2)
 	}
-	if pad >= HeaderSize {
-		putPad(l.ring.space(l.Tail(), HeaderSize), l.Tail(), pad)
-		l.ring.settle(l.Tail(), HeaderSize)
-	}
+	l.pad(pad)
 	t.reserved, t.buf = pos, l.ring.space(pos, int(n))
 	return t.buf, pos, nil
+}
+
+// pad lays the rest of a segment into the ring: a header, if there is room for one, and zeros, as on the disk. What lay there once may be read
+// together with what is around it.
+func (l *Log) pad(size int64) {
+	for done := int64(0); done < size; {
+		n := min(size-done, l.limit)
+		at := l.Tail() + message.Position(done)
+		part := l.ring.space(at, int(n))
+		clear(part)
+		if done == 0 && size >= HeaderSize {
+			putPad(part, at, size)
+		}
+		l.ring.settle(at, int(n))
+		done += n
+	}
 }
 
 // Seal puts the header in front of a payload and makes the frame the end of the log: readable in the ring, on the disk with the next Write.

@@ -87,7 +87,7 @@ func Open(o Options) (*Node, commitlog.Recovery, error) {
 		return nil, commitlog.Recovery{}, err
 	}
 	n := &Node{opts: o, state: st, term: st.term, applied: o.Base.Index, stash: map[uint64][]byte{}}
-	n.st = &storage{log: o.Log, st: st, applied: o.Base.Index, voters: o.Voters, first: o.Base.Index + 1, baseTerm: o.Base.Term}
+	n.st = &storage{log: o.Log, st: st, applied: o.Base.Index, voters: o.Voters, first: o.Base.Index + 1, baseTerm: o.Base.Term, baseEnd: o.Base.Position}
 	rec, err := o.Log.Recover(o.Base.Position, func(f commitlog.Frame) error {
 		if f.Kind == commitlog.KindPad {
 			return nil

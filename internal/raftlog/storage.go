@@ -31,9 +31,13 @@ type storage struct {
 	voters  []uint64
 	first   uint64 // index of descs[0]
 	descs   []desc
-	// baseTerm is the term of the entry before first.
+	// baseTerm is the term of the entry before first, baseEnd where it ends in the log.
 	baseTerm uint64
+	baseEnd  message.Position
 }
+
+// end is the position behind an entry.
+func (d *desc) end() message.Position { return d.pos + message.Position(d.size) }
 
 func (s *storage) last() uint64 { return s.first + uint64(len(s.descs)) - 1 }
 
@@ -41,21 +45,25 @@ func (s *storage) last() uint64 { return s.first + uint64(len(s.descs)) - 1 }
 func (s *storage) add(d desc) {
 	if len(s.descs) >= 2*keep {
 		drop := len(s.descs) - keep
-		s.baseTerm = s.descs[drop-1].term
+		s.baseTerm, s.baseEnd = s.descs[drop-1].term, s.descs[drop-1].end()
 		s.first += uint64(drop)
 		s.descs = append(s.descs[:0], s.descs[drop:]...)
 	}
 	s.descs = append(s.descs, d)
 }
 
-// cut removes entries from index on and returns where the first of them lay.
+// cut removes entries from index on and returns where the log is to be cut: behind the
+// entry before. Where the first of them lay may be later, at the start of the next
+// segment, and what replaces it may fit in before that.
 func (s *storage) cut(index uint64) (message.Position, error) {
 	if index < s.first {
 		return 0, fmt.Errorf("conflict at entry %d, before the oldest known entry %d", index, s.first)
 	}
-	d := s.descs[index-s.first]
 	s.descs = s.descs[:index-s.first]
-	return d.pos, nil
+	if len(s.descs) == 0 {
+		return s.baseEnd, nil
+	}
+	return s.descs[len(s.descs)-1].end(), nil
 }
 
 // find returns the descriptor of an entry that is in memory.
@@ -137,6 +145,9 @@ func describe(h commitlog.Header) desc {
 
 // Term implements raft.Storage.
 func (s *storage) Term(i uint64) (uint64, error) {
+	if i == 0 { // before the first entry of all: raft asks for it when a replica has nothing, or only what is wrong
+		return 0, nil
+	}
 	if i == s.first-1 {
 		return s.baseTerm, nil
 	}
@@ -156,16 +167,23 @@ func (s *storage) Term(i uint64) (uint64, error) {
 // LastIndex implements raft.Storage.
 func (s *storage) LastIndex() (uint64, error) { return s.last(), nil }
 
-// FirstIndex implements raft.Storage: the oldest entry that a segment still holds.
+// FirstIndex implements raft.Storage: the oldest entry that can be sent. raft wants to
+// know the term of the entry before it; so when the log does not begin at its
+// beginning any more, the oldest entry that a segment holds is that one.
 func (s *storage) FirstIndex() (uint64, error) {
-	first := s.first
 	for _, seg := range s.log.Segments() {
-		if seg.FirstIndex != 0 {
-			first = min(first, seg.FirstIndex)
-			break
+		switch first := seg.FirstIndex; {
+		case first == 0:
+			continue
+		case first >= s.first:
+			return s.first, nil
+		case first > 1:
+			return first + 1, nil
+		default:
+			return first, nil
 		}
 	}
-	return first, nil
+	return s.first, nil
 }
 
 // Snapshot implements raft.Storage. A replica that needs one gets a checkpoint by

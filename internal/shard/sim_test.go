@@ -40,6 +40,9 @@ func TestThreeReplicasAgree(t *testing.T) {
 	first, n := seeds(t, 25)
 	for seed := first; seed < first+n; seed++ {
 		w := newWorld(seed)
+		if seed%5 == 0 {
+			w.steps = longSteps
+		}
 		if err := w.run(); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -64,6 +67,7 @@ func TestAcknowledgingBeforeTheCommitIsCaught(t *testing.T) {
 const (
 	simQueues = 3
 	simSteps  = 1500
+	longSteps = 6000 // enough to get to further segments
 )
 
 // world is three replicas, their disks and the network between them.
