@@ -114,7 +114,7 @@ func Open(o Options) (*Broker, commitlog.Recovery, error) {
 	}
 	b := &Broker{
 		opts: o, log: o.Log, young: o.YoungBytes, started: time.Now(),
-		topics: topic.New(), groups: group.New(), queues: queue.New(o.IndexMemory), offsets: offset.New(), timers: timer.New(), keys: key.New(), txns: txn.New(),
+		topics: topic.New(), groups: group.New(), queues: queue.New(o.IndexMemory), offsets: offset.New(), timers: timer.New(), keys: key.New(o.Log), txns: txn.New(),
 		clients: newClients(), timerWake: make(chan struct{}, 1), passes: map[*Pass]struct{}{},
 	}
 	b.locks = newLocks(func() time.Duration { return b.conf.Load().LockLease })
@@ -131,9 +131,6 @@ func Open(o Options) (*Broker, commitlog.Recovery, error) {
 		return nil, rec, err
 	}
 	b.shard = s
-	for _, damage := range b.keys.Damaged() {
-		b.log.Error("a part of the key index is lost: its messages are not found by their keys", "error", damage)
-	}
 	if err := b.ensureSystem(context.Background()); err != nil {
 		return nil, rec, errors.Join(fmt.Errorf("make system topics: %w", err), s.Close())
 	}

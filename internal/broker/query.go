@@ -76,21 +76,25 @@ func (b *Broker) Query(ctx context.Context, q *Query) (res QueryResult, err erro
 	}
 	slices.Reverse(records)
 	res.Records = slices.Concat(records...)
-	return res, b.cold.spend(ctx, len(res.Records))
+	return res, nil
 }
 
 // queryBytes bounds the answer of a query; at least one message is returned.
 const queryBytes = 8 << 20
 
-// findKey gives the positions of the newest messages that have the key.
+// findKey gives the positions of the newest messages that have the key. It fails when
+// ctx ends before all that may have it were looked at: what is found then is not all.
 func (b *Broker) findKey(ctx context.Context, q *Query, s *key.Search) (found []message.Position, err error) {
+	var ended error
 	err = s.Each(key.Topic([]byte(q.Topic)).Of([]byte(q.Key)), q.Begin, q.End, func(pos message.Position) bool {
-		if _, r, err := b.recordAt(pos); err == nil && q.matches(&r) {
+		raw, r, err := b.recordAt(pos)
+		if err == nil && q.matches(&r) {
 			found = append(found, pos)
 		}
-		return len(found) < q.Max && ctx.Err() == nil
+		ended = b.cold.spend(ctx, len(raw))
+		return ended == nil && len(found) < q.Max
 	})
-	return found, err
+	return found, errors.Join(err, ended)
 }
 
 // matches says whether a record is what a query asks for.
@@ -153,7 +157,10 @@ func (b *Broker) findTagIn(ctx context.Context, q *Query, in *queue.Queue, end m
 	tag := int64(message.TagHash([]byte(q.Key)))
 	least := max(in.Min(), end-tagScan)
 	var entries [1024]queue.Entry
-	for at := end; at > least && ctx.Err() == nil; {
+	for at := end; at > least; {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		n := min(int64(at-least), int64(len(entries)))
 		at -= message.QueueOffset(n)
 		block, err := b.entries(in, at, entries[:n])
@@ -167,6 +174,9 @@ func (b *Broker) findTagIn(ctx context.Context, q *Query, in *queue.Queue, end m
 			r, err := b.record(e)
 			if err != nil {
 				return found, nil // older ones are gone, too
+			}
+			if err := b.cold.spend(ctx, int(e.Size)); err != nil {
+				return nil, err
 			}
 			if r.StoreTime < q.Begin {
 				return found, nil

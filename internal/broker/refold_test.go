@@ -208,7 +208,7 @@ func dump(t *testing.T, fs vfs.FS, dir string, frames []commitlog.Frame) (out []
 		}
 		return true
 	}))
-	keys := key.New()
+	keys := key.New(slog.New(slog.DiscardHandler))
 	require.NoError(t, keys.Load(s))
 	search, asked := keys.Search(), map[string]bool{}
 	for _, f := range frames {
@@ -252,7 +252,7 @@ func (r *refold) open(t *testing.T) {
 	r.store, err = kv.Open(r.fs, "views", slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	r.queues = queue.New(5000)
-	r.views = []shard.View{r.queues, topic.New(), group.New(), offset.New(), timer.New(), txn.New(), key.New()}
+	r.views = []shard.View{r.queues, topic.New(), group.New(), offset.New(), timer.New(), txn.New(), key.New(slog.New(slog.DiscardHandler))}
 	for _, v := range r.views {
 		require.NoError(t, v.Load(r.store))
 	}

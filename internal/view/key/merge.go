@@ -64,10 +64,21 @@ func (s *memorySource) next() (uint64, message.Position, bool, error) {
 
 // runSource gives the entries of a run.
 type runSource struct {
-	r  *bufio.Reader
-	of *run
-	n  uint64 // read so far
+	r    *bufio.Reader
+	of   *run
+	n    uint64 // read so far
+	last uint64 // hash
 }
+
+// damagedError says that a run is not what was written.
+type damagedError struct {
+	run *run
+	why error
+}
+
+func (e *damagedError) Error() string { return fmt.Sprintf("%s: %v", e.run.name(), e.why) }
+
+func (e *damagedError) Unwrap() error { return e.why }
 
 func newRunSource(r *run) *runSource {
 	section := io.NewSectionReader(r.file, headerSize, int64(r.Count)*entrySize)
@@ -80,10 +91,13 @@ func (s *runSource) next() (uint64, message.Position, bool, error) {
 	}
 	var b [entrySize]byte
 	if _, err := io.ReadFull(s.r, b[:]); err != nil {
-		return 0, 0, false, fmt.Errorf("%s: entry %d of %d: %w", s.of.name(), s.n, s.of.Count, err)
+		return 0, 0, false, &damagedError{s.of, fmt.Errorf("entry %d of %d: %w", s.n, s.of.Count, err)}
 	}
-	s.n++
 	hash, pos := s.of.parse(b[:])
+	if hash < s.last || pos >= s.of.To {
+		return 0, 0, false, &damagedError{s.of, fmt.Errorf("entry %d of %d is out of order, or for another part of the log", s.n, s.of.Count)}
+	}
+	s.n, s.last = s.n+1, hash
 	return hash, pos, true, nil
 }
 

@@ -103,6 +103,8 @@ type run struct {
 	store *kv.Store
 	users atomic.Int32
 	dead  atomic.Bool // the file is removed with its last user
+	// damaged runs are not merged. Who writes checkpoints has it.
+	damaged bool
 }
 
 func openRun(store *kv.Store, s span) (*run, error) {

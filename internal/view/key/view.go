@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -40,11 +41,11 @@ type View struct {
 	runs    []*run // in the order of the log
 	dead    []*run // that nothing names any more; the next checkpoint removes their files
 	start   message.Position
-	damaged []error
+	log     *slog.Logger
 }
 
-// New makes an empty view.
-func New() *View { return &View{} }
+// New makes an empty view. What is damaged is logged: then some messages are not found by their keys, and nothing else is wrong.
+func New(log *slog.Logger) *View { return &View{log: log} }
 
 // Append implements shard.KeyIndex.
 func (v *View) Append(hash uint64, at shard.At) {
@@ -92,9 +93,6 @@ func (v *View) Last() (time int64, end message.Position) {
 	}
 	return v.last, 0
 }
-
-// Damaged are the errors of runs that could not be opened: their messages are not found by keys.
-func (v *View) Damaged() []error { return v.damaged }
 
 // Checkpoint implements shard.View.
 func (v *View) Checkpoint() (write func(*kv.Batch), done func()) {
@@ -173,7 +171,7 @@ func (c *checkpoint) add(s span, from source) error {
 // merge makes one run of the small ones at the end.
 func (c *checkpoint) merge() error {
 	n := len(c.runs)
-	for n > 0 && c.runs[n-1].To-c.runs[n-1].From < smallRange && c.runs[len(c.runs)-1].To-c.runs[n-1].From < maxRange {
+	for n > 0 && !c.runs[n-1].damaged && c.runs[n-1].To-c.runs[n-1].From < smallRange && c.runs[len(c.runs)-1].To-c.runs[n-1].From < maxRange {
 		n--
 	}
 	small := c.runs[n:]
@@ -187,13 +185,22 @@ func (c *checkpoint) merge() error {
 		s.Last = max(s.Last, r.Last)
 		sources = append(sources, newRunSource(r))
 	}
+	kept := c.runs
+	c.runs = slices.Clone(kept[:n])
 	all, err := newMerged(sources)
-	if err != nil {
-		return err
+	if err == nil {
+		err = c.add(s, all)
 	}
-	c.gone = append(c.gone, small...)
-	c.runs = slices.Clone(c.runs[:n])
-	return c.add(s, all)
+	if bad, ok := errors.AsType[*damagedError](err); ok { // no reason to give up the checkpoint
+		bad.run.damaged = true
+		c.runs = kept
+		c.v.log.Error("a part of the key index is damaged: some messages are not found by their keys", "error", err)
+		return nil
+	}
+	if err == nil {
+		c.gone = append(c.gone, small...)
+	}
+	return err
 }
 
 // done is called when the checkpoint is on the disk.
@@ -253,7 +260,7 @@ func (v *View) Load(s *kv.Store) error {
 		v.last = max(v.last, sp.Last)
 		r, err := openRun(s, sp)
 		if err != nil { // the messages are there all the same
-			v.damaged = append(v.damaged, err)
+			v.log.Error("a part of the key index is lost: its messages are not found by their keys", "error", err)
 			return true
 		}
 		v.runs = append(v.runs, r)

@@ -3,6 +3,7 @@ package key
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -25,7 +26,7 @@ func openStore(t testing.TB, fs vfs.FS) *kv.Store {
 }
 
 func loaded(t testing.TB, s *kv.Store) *View {
-	v := New()
+	v := New(slog.New(slog.DiscardHandler))
 	require.NoError(t, v.Load(s))
 	t.Cleanup(func() { _ = v.Close() })
 	return v
@@ -225,14 +226,67 @@ func TestADamagedRunIsReported(t *testing.T) {
 		v.Append(3<<40, shard.At{Position: message.Position(i), Time: int64(i)})
 		keep(t, s, v)
 	}
-	require.NoError(t, s.WriteFile(v.runs[1].name(), func(w io.Writer) error {
-		_, err := w.Write(make([]byte, 500))
+	overwrite(t, s, v.runs[1], make([]byte, 500))
+	var log strings.Builder
+	v = New(slog.New(slog.NewTextHandler(&log, nil)))
+	require.NoError(t, v.Load(s))
+	t.Cleanup(func() { _ = v.Close() })
+	require.Contains(t, log.String(), "damaged")
+	require.Equal(t, []message.Position{2, 0}, always(t, v, 3<<40))
+}
+
+func overwrite(t *testing.T, s *kv.Store, r *run, with []byte) {
+	t.Helper()
+	require.NoError(t, s.WriteFile(r.name(), func(w io.Writer) error {
+		_, err := w.Write(with)
 		return err
 	}))
-	v = loaded(t, s)
-	require.Len(t, v.Damaged(), 1)
-	require.ErrorContains(t, v.Damaged()[0], "damaged")
-	require.Equal(t, []message.Position{2, 0}, always(t, v, 3<<40))
+}
+
+// Damage that only merging meets does not stop checkpoints: the run stays as it is, and the others around it are merged.
+func TestADamagedRunIsNotMerged(t *testing.T) {
+	for name, damage := range map[string]func(sp *span) []byte{
+		"ends early":   func(sp *span) []byte { return sp.header() },
+		"zeros":        func(sp *span) []byte { return append(sp.header(), make([]byte, 1000)...) },
+		"another part": func(sp *span) []byte { return append(sp.header(), slices.Repeat([]byte{0xff}, 1000)...) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openStore(t, vfs.NewMem())
+			v := loaded(t, s)
+			add := func(n int) {
+				for range n {
+					pos := message.Position(1000 + 10*len(v.runs))
+					for i := range 5 {
+						v.Append(uint64(i+1)<<40, shard.At{Position: pos, Time: 1})
+					}
+					keep(t, s, v)
+				}
+			}
+			add(mergeCount / 2)
+			bad := v.runs[2]
+			overwrite(t, s, bad, damage(&bad.span))
+			var err error
+			bad.file, err = s.OpenFile(bad.name())
+			require.NoError(t, err)
+			pos := message.Position(5000)
+			for range 4 * mergeCount {
+				pos++
+				v.Append(9<<40, shard.At{Position: pos, Time: 1})
+				keep(t, s, v)
+			}
+			require.Less(t, len(v.runs), 3*mergeCount)
+			search := v.Search()
+			n := 0
+			for _, r := range slices.Backward(search.runs) {
+				if r != bad {
+					_, err := r.each(Hash(9<<40).short(), func(message.Position) bool { n++; return true })
+					require.NoError(t, err)
+				}
+			}
+			require.NoError(t, search.Close())
+			require.Equal(t, 4*mergeCount, n)
+		})
+	}
 }
 
 func TestRunsAreAboutAtMostFourGiBOfLog(t *testing.T) {
@@ -293,7 +347,7 @@ func BenchmarkSearch(b *testing.B) {
 }
 
 func BenchmarkAppend(b *testing.B) {
-	v := New()
+	v := New(slog.New(slog.DiscardHandler))
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		if v.Append(uint64(i)<<20, shard.At{Position: message.Position(i), Time: 1}); len(v.fresh) == 1<<18 {
